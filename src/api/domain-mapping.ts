@@ -59,10 +59,26 @@ export function problemFor<Why extends DomainRejection>(
 }
 
 function inCallersWords({ body, server, routeOptions }: RequestWith<unknown>, rejection: DomainRejection): Problem {
-  const { dialect } = server;
-  const schema = routeOptions.schema as { readonly body?: WordSchema; readonly response?: { 200?: WordSchema } };
-  const sent = schema.body === undefined ? {} : dialect.giver(schema.body)((body ?? {}) as Sent);
-  return problemOf(dialect.rejection(rejection, schema.response?.[200]), sent, dialect.words);
+  const schema = routeOptions.schema as { readonly body?: object; readonly response?: { 200?: object } };
+  return problemInWords(server.dialect, rejection, { body, bodySchema: schema.body, record: schema.response?.[200] });
+}
+
+/** What the words of a rejection are those of. */
+interface Sending {
+  readonly body: unknown;
+  readonly bodySchema: object | undefined;
+  /** The schema of the record that may exist already. */
+  readonly record: object | undefined;
+}
+
+/** The problem of a rejection in the caller's words. */
+export function problemInWords(
+  dialect: ApiDialect,
+  rejection: DomainRejection,
+  { body, bodySchema, record }: Sending,
+): Problem {
+  const sent = bodySchema === undefined ? {} : dialect.giver(bodySchema)((body ?? {}) as Sent);
+  return problemOf(dialect.rejection(rejection, record as WordSchema | undefined), sent, dialect.words);
 }
 
 /**

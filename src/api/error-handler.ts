@@ -20,7 +20,8 @@ export const BODY_LIMIT_BYTES = 65_536;
 /** Every error code with which Fastify rejects a request, except FST_ERR_VALIDATION. */
 const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => Problem>> = {
   FST_ERR_BAD_URL: () => badRequest("the path is not a valid URL: its percent-encoding is not UTF-8"),
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new Problem(413, `the body has more than ${BODY_LIMIT_BYTES} bytes`),
+  FST_ERR_CTP_BODY_TOO_LARGE: ({ routeOptions: { bodyLimit } }) =>
+    new Problem(413, `the body has more than ${bodyLimit ?? BODY_LIMIT_BYTES} bytes`),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => badRequest("the length of the body differs from Content-Length"),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: (request) => {
     const sent = request.headers["content-type"];
@@ -33,8 +34,8 @@ const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => P
   FST_ERR_MAX_PARAM_LENGTH: () => new Problem(414, "a segment of the path is too long"),
 };
 
-/** Returns undefined for a bug. */
-function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
+/** @returns undefined for a bug */
+export function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
   if (thrown instanceof Problem) return thrown;
   if (thrown instanceof Unavailable || thrown instanceof ClockFault) return unavailable(thrown.message, thrown);
   if (thrown instanceof OutcomeUnknown && request.method !== "GET") {

@@ -47,8 +47,9 @@ import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { securityHeaders } from "../web/security-headers.ts";
+import { BulkAdmission } from "./access/bulk-admission.ts";
 import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
-import { type Admit, admitAddress, admitBy } from "./access/rate-limiting.ts";
+import { type Admit, admitAddress, admitBy, admitMoreBy } from "./access/rate-limiting.ts";
 import {
   type Admissions,
   admissionOfRead,
@@ -66,11 +67,12 @@ import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi/openapi.ts";
 import { referencePage } from "./openapi/reference-page.ts";
 import { problemPages } from "./problems/problem-pages.ts";
-import { notFound, Problem, unavailable } from "./problems/problems.ts";
+import { notFound, Problem, problemBody, unavailable } from "./problems/problems.ts";
 import { requestIdOf } from "./request-id.ts";
 import { rejectAmbiguousBody, rejectAmbiguousHeaders } from "./requests/ambiguous-headers.ts";
 import { readJson, unparsedQuery } from "./requests/body-reader.ts";
 import { type DefaultProfileOf, withDefaultProfile } from "./requests/default-profile.ts";
+import { inSlices } from "./requests/long-pages.ts";
 import { AJV, readRequest } from "./requests/validation.ts";
 import { UpgradeRequest } from "./websocket-feeds/upgrade.ts";
 
@@ -162,17 +164,11 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     clientErrorHandler: respondToClientError,
   });
   sliceTlsWrites(api.server);
+  const bulkAdmission = prepareBulks(api, options, admissions);
   api.setErrorHandler(handleError);
   api.decorate("dialect", new ApiDialect(dialect));
   api.removeAllContentTypeParsers();
-  api.addContentTypeParser(
-    "application/json",
-    { parseAs: "buffer" },
-    async (request: FastifyRequest, bytes: Buffer) => {
-      rejectAmbiguousBody(request);
-      return readJson(bytes);
-    },
-  );
+  parseJson(api, bulkAdmission);
   // Fields of the request: a WeakMap beside it would cost more in garbage collection than the guard itself.
   api.decorateRequest("known", null);
   api.decorateRequest("leave", null);
@@ -200,7 +196,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   boundResponses(api, { all: answers, groupOf: answersOf, callerOf, rejection: tooManyUnread, checkEveryMs, onCutOff });
   api.addHook("onRoute", (route) => {
     api.dialect.prepare(route);
-    prepareRoute(route, options, admit, { ...admissions, answers });
+    prepareRoute(route, options, admit, { ...admissions, answers, bulkAdmission });
   });
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl, dialect);
@@ -211,6 +207,32 @@ export async function createApi(options: ApiOptions): Promise<Api> {
 /** Requests are routed, measured and logged by our own paths. */
 function rewritten({ paths }: Dialect): Pick<FastifyServerOptions, "rewriteUrl"> {
   return paths === undefined ? {} : { rewriteUrl: ({ url = "" }) => paths.taken(url) };
+}
+
+function prepareBulks(
+  api: Api,
+  { baseUrl, limiter, dialect = OWN_DIALECT }: ApiOptions,
+  { writes }: Admissions,
+): BulkAdmission {
+  const bulkAdmission = new BulkAdmission(writes, admitMoreBy(limiter));
+  api.decorate("bulkAdmission", bulkAdmission);
+  api.decorate("problemBodyOf", (request: FastifyRequest, problem: Problem) =>
+    problemBody(problem, { baseUrl: baseUrl(), requestId: request.id, dialect }),
+  );
+  return bulkAdmission;
+}
+
+function parseJson(api: Api, bulkAdmission: BulkAdmission): void {
+  api.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      rejectAmbiguousBody(request);
+      const { bulk } = request.routeOptions.config;
+      if (bulk !== undefined) await bulkAdmission.parse(request, bytes.length);
+      return readJson(bytes, bulk?.maxValues);
+    },
+  );
 }
 
 /** All rejections of unauthenticated callers too: their rate allows a burst of 15,000. */
@@ -258,7 +280,7 @@ function prepareRoute(
   route: RouteOptions,
   { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {} }: ApiOptions,
   admit: Admit,
-  turns: Admissions & { readonly answers: UnsentByAccess },
+  turns: Admissions & { readonly answers: UnsentByAccess; readonly bulkAdmission: BulkAdmission },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} declares its scope`);
@@ -271,7 +293,10 @@ function prepareRoute(
   if (route.config?.admission !== false) {
     const { reads, writes, answers } = turns;
     hooks.push(rejectWhenFull(isWrite ? writes : reads), rejectUnread(answers));
-    route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
+    if (route.config?.bulk !== undefined) {
+      hooks.push(turns.bulkAdmission.arrive);
+      route.handler = inSlices(route.handler);
+    } else route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
   route.preValidation = [readRequest(route.url, route.schema ?? {}), ...[route.preValidation ?? []].flat()];

@@ -5,6 +5,7 @@ import type { Api } from "../api/api.ts";
 import { eventStreamRoute } from "../api/event-streams/event-stream.ts";
 import { Waiters } from "../api/event-streams/waiters.ts";
 import { balanceRoutes } from "../api/routes/balances.ts";
+import { bulkTransferRoutes } from "../api/routes/bulk/bulk-transfers.ts";
 import { conversionRoutes } from "../api/routes/conversions.ts";
 import { eventRoutes } from "../api/routes/events.ts";
 import { executionRoutes } from "../api/routes/executions.ts";
@@ -54,6 +55,7 @@ export function addApiRoutes(
       readBalances(database, profileId, assets, at !== undefined && at < clock.now() ? at : undefined),
   });
   transferRoutes(api, transfers, profiles);
+  bulkTransferRoutes(api, transfers);
   conversionRoutes(api, conversions, profiles);
   if (config.mode === "sandbox") {
     const lastPrice = (asset: AssetCode) => exchange.lastPrice(`${asset}${USD}` as MarketCode);

@@ -1,8 +1,8 @@
 /** One thing that is wrong with a request, after which it has to be rejected, whatever else is in it. */
 import fc from "fast-check";
-import type { Call, Input, Operation, Schema } from "../support/openapi.ts";
+import { type Input, type Operation, type Schema, withValue } from "../support/openapi.ts";
 import type { HttpRequest } from "./http-request.ts";
-import { calls, requestOf } from "./requests.ts";
+import { calls, type Draft, requestOf } from "./requests.ts";
 import type { World } from "./world.ts";
 
 /** Values that an input must not have, each with what is wrong with it. */
@@ -12,11 +12,11 @@ export function mutatedRequests(operation: Operation, world: World): fc.Arbitrar
   const ofInputs = operation.inputs.flatMap((input) =>
     wrongValues(input).map(([what, value]) => ({ what: `the ${input.where}'s ${input.name} ${what}`, input, value })),
   );
-  const mutations: ((request: HttpRequest, call: Required<Call>) => HttpRequest)[] = [
+  const mutations: ((request: HttpRequest, call: Draft) => HttpRequest)[] = [
     ...ofInputs.map(
       ({ what, input, value }) =>
-        (_: HttpRequest, call: Required<Call>) =>
-          requestOf({ operation, ...changed(call, input, value) }, world, { wrong: what }),
+        (_: HttpRequest, call: Draft) =>
+          requestOf(changed(call, input, value), world, { wrong: what }),
     ),
     ...carrierMutations(operation),
   ];
@@ -31,11 +31,9 @@ export function mutationCount(operation: Operation): number {
   return operation.inputs.flatMap(wrongValues).length + carrierMutations(operation).length;
 }
 
-function changed(call: Required<Call>, { where, name, schema }: Input, value: unknown): Required<Call> {
-  const { [name]: _, ...others } = call[where] as Record<string, unknown>;
-  if (value === undefined) return { ...call, [where]: others };
-  const isList = schema.type === "array" && !Array.isArray(value);
-  return { ...call, [where]: { ...others, [name]: isList ? [value] : value } };
+function changed(call: Draft, input: Input, value: unknown): Draft {
+  const isList = input.schema.type === "array" && value !== undefined && !Array.isArray(value);
+  return { ...call, ...withValue(call, input, isList ? [value] : value) };
 }
 
 const LONG = "x".repeat(1_500);
@@ -53,6 +51,9 @@ function wrongValues(input: Input): Wrong {
       return wrongQueries(input);
     case "body":
       return wrongFields(input);
+    case "item":
+      // A wrong item does not make its bulk wrong.
+      return [];
   }
 }
 
@@ -91,6 +92,7 @@ function wrongFields({ schema, required }: Input): Wrong {
     return [...missing, ...values.map((value) => [`is ${String(value)}`, value] as const)];
   }
   if (schema.type === undefined) return [["is there", "x"]];
+  if (schema.type === "boolean") return [...missing, ["is a text", "true"], ["is a number", 1], ["is a list", [true]]];
   return [...missing, ...NO_STRINGS, ...wrongTexts(schema), ["is half a surrogate pair", "a\ud800"]];
 }
 
@@ -246,7 +248,7 @@ function bodyMutations(
     ),
     wrong(
       "its body is too long",
-      text((body) => body.padEnd(70_000)),
+      text((body) => body.padEnd(1_100_000)),
     ),
     wrong("its body is text/plain", headers({ "content-type": "text/plain" })),
     wrong("its body is XML", headers({ "content-type": "application/xml" })),

@@ -4,13 +4,13 @@
  */
 import fc from "fast-check";
 import type { Call, Input, Operation, Schema } from "../support/openapi.ts";
-import { addressOf } from "../support/openapi.ts";
+import { addressOf, bodyOf } from "../support/openapi.ts";
 import { namingOf, SAMPLES } from "../tenancy/inputs.ts";
 import type { HttpRequest } from "./http-request.ts";
 import type { World } from "./world.ts";
 
 /** A request before it is written out. */
-interface Draft extends Required<Call> {
+export interface Draft extends Required<Omit<Call, "item">>, Pick<Call, "item"> {
   readonly operation: Operation;
 }
 
@@ -22,7 +22,7 @@ export function requestOf({ operation, ...call }: Draft, world: World, over: Par
     method: operation.method,
     address: addressOf(operation, call),
     headers: { ...authorized, ...(hasBody ? { "content-type": "application/json" } : {}) },
-    body: hasBody ? JSON.stringify(call.body) : undefined,
+    body: hasBody ? JSON.stringify(bodyOf(call)) : undefined,
     ...over,
   };
 }
@@ -33,14 +33,16 @@ export function calls(operation: Operation, world: World): fc.Arbitrary<Draft> {
   const perInput = operation.inputs.map((input) => ({ input, values: valuesOf(operation, input, world) }));
   const changes = fc.tuple(...perInput.map(({ values }) => fc.option(values, { freq: 3, nil: undefined })));
   return fc.tuple(fc.constantFrom(...bases), changes, fc.boolean()).map(([base, values, isPlain]) => {
-    const call = { path: { ...base.path }, query: { ...base.query }, body: { ...base.body } };
+    const item = { ...base.item };
+    const call = { path: { ...base.path }, query: { ...base.query }, body: { ...base.body }, item };
     for (const [index, { input }] of perInput.entries()) {
       const isMissing = input.required && (call[input.where] as Record<string, unknown>)[input.name] === undefined;
       const value = isPlain && !isMissing ? undefined : values[index];
       if (value !== undefined) Object.assign(call[input.where], { [input.name]: value });
       else if (isMissing) Object.assign(call[input.where], { [input.name]: ANYTHING });
     }
-    return { operation, ...call };
+    const { item: _none, ...single } = call;
+    return { operation, ...(base.item === undefined ? single : call) };
   });
 }
 
@@ -87,12 +89,14 @@ function valuesOf(operation: Operation, input: Input, world: World): fc.Arbitrar
   if (/asset/.test(input.name)) return fc.constantFrom("USD", "USDG", "PYUSD", "BTC", "XXX");
   if (/^markets?$/.test(input.name)) return fc.constantFrom("BTCUSD", "ETHUSD", "NOTTHERE");
   const values = valuesOfSchema(input.name, schema);
-  return input.where === "body" ? values : values.map(String);
+  return input.where === "body" || input.where === "item" ? values : values.map(String);
 }
 
 function valuesOfSchema(name: string, schema: Schema): fc.Arbitrary<unknown> {
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   switch (schema.type) {
+    case "boolean":
+      return fc.boolean();
     case "integer":
       // Nobody waits ten seconds for an order here.
       return fc.integer({ min: schema.minimum ?? 0, max: name === "await_fill_millis" ? 20 : (schema.maximum ?? 9) });

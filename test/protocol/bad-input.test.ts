@@ -5,7 +5,16 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { nearestName } from "../../src/api/problems/nearest-name.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { addressOf, type Input, type Operation, readDocument, type Schema } from "../support/openapi.ts";
+import {
+  addressOf,
+  bodyOf,
+  type Input,
+  type Operation,
+  readDocument,
+  responseTo,
+  type Schema,
+  withValue,
+} from "../support/openapi.ts";
 import { expectProblem } from "../support/problems.ts";
 import { type Answer, startTestService, type TestService } from "../support/service.ts";
 import { makerOf, type Owner, ownerOfEverything } from "../tenancy/belongings.ts";
@@ -154,9 +163,10 @@ function wrongFor(name: string, schema: Schema): Values {
   if (check === "profile_id") return [...BAD_UUID, ["default in capitals", "DEFAULT"]];
   if (check === "uuid") return [...BAD_UUID, ["default, which is a profile", "default"]];
   if (type === "object") return BAD_METADATA;
+  if (type === "boolean") return [...NOT_STRINGS.filter(([, value]) => value !== true), ["a text", "true"]];
   if (choices !== undefined) {
     const [first = ""] = choices;
-    return [...NOT_STRINGS, ["empty", ""], ["no choice", "NOPECOIN"], ["in small letters", first.toLowerCase()]];
+    return [...NOT_STRINGS, ["empty", ""], ["no choice", "NOPECOIN"], ["in other letters", inOtherLetters(first)]];
   }
   if (type === "integer") {
     return [
@@ -173,30 +183,37 @@ function wrongFor(name: string, schema: Schema): Values {
   ];
 }
 
+function inOtherLetters(word: string): string {
+  return word === word.toLowerCase() ? word.toUpperCase() : word.toLowerCase();
+}
+
 test("each field of each body is rejected for each bad value, and named", async () => {
   expect(writes().length).toBeGreaterThan(6);
   for (const operation of writes()) {
     const { operationId, method } = operation;
-    const { body, ...address } = SAMPLES[operationId]?.(acme.has) ?? {};
-    for (const input of operation.inputs.filter(({ where }) => where === "body")) {
-      const { name } = input;
+    const sample = SAMPLES[operationId]?.(acme.has) ?? {};
+    for (const input of operation.inputs.filter(({ where }) => where === "body" || where === "item")) {
+      const { where, name } = input;
       for (const [what, value] of badValuesOf(input)) {
-        const answer = await call(method, addressOf(operation, address), { ...body, [name]: value });
-        const { status, detail } = answer.body ?? {};
-        expect([operationId, name, what, answer.status, status]).toEqual([operationId, name, what, 400, 400]);
-        expect([operationId, what, detail]).toEqual([operationId, what, expect.stringContaining(name)]);
-        expect(answer.headers.get("content-type")).toBe("application/problem+json");
+        const asked = withValue(sample, input, value);
+        const answer = await call(method, addressOf(operation, asked), bodyOf(asked));
+        const { status, body } = responseTo(asked, answer);
+        expect([operationId, name, what, status, body?.status]).toEqual([operationId, name, what, 400, 400]);
+        expect([operationId, what, body.detail]).toEqual([operationId, what, expect.stringContaining(name)]);
+        if (where === "body") expect(answer.headers.get("content-type")).toBe("application/problem+json");
       }
     }
   }
 });
 
+const isBulk = ({ inputs }: Operation): boolean => inputs.some(({ where }) => where === "item");
+
 const writes = (): Operation[] => operations.filter(({ mediaTypes }) => mediaTypes.length > 0);
 
 /** The call that is accepted. */
 function sampleOf(operation: Operation) {
-  const { body, ...address } = SAMPLES[operation.operationId]?.(acme.has) ?? {};
-  return { method: operation.method, address: addressOf(operation, address), body };
+  const sample = SAMPLES[operation.operationId]?.(acme.has) ?? {};
+  return { method: operation.method, address: addressOf(operation, sample), body: bodyOf(sample) };
 }
 
 test("each body is rejected for a field that it does not have, __proto__ included", async () => {
@@ -205,6 +222,7 @@ test("each body is rejected for a field that it does not have, __proto__ include
     for (const field of ["amounts", "profileId", "AMOUNT", "id", "constructor"]) {
       const answer = await call(method, address, { ...body, [field]: "x" });
       const names = operation.inputs.flatMap(({ where, name }) => (where === "body" ? [name] : []));
+      if (isBulk(operation)) names.push("items");
       const near = nearestName(field, names);
       const rule = `is not a field of this request${near === undefined ? "" : `: did you mean ${near}?`}`;
       expectProblem(answer, { status: 400, detail: `${field} ${rule}`, meta: { errors: [{ field, rule }] } });
@@ -223,12 +241,21 @@ test.each([
   ["a number", "1", 400],
   ["a text", '"x"', 400],
   ["JSON a thousand levels deep", `{"metadata":${"[".repeat(1_000)}${"]".repeat(1_000)}}`, 400],
-  ["more than 64 KiB", `{"ref_id":"${"x".repeat(65_536)}"}`, 413],
 ])("each write is rejected with %s for a body", async (_what, text, status) => {
   for (const operation of writes()) {
     const { method, address } = sampleOf(operation);
     const answer = await call(method, address, text, { "content-type": "application/json" });
     expect([operation.operationId, answer.status, answer.body.status]).toEqual([operation.operationId, status, status]);
+  }
+});
+
+test("each write is rejected with a body of more than 64 KiB; a bulk, of more than 1 MiB", async () => {
+  for (const operation of writes()) {
+    const { method, address } = sampleOf(operation);
+    const most = isBulk(operation) ? 1_048_576 : 65_536;
+    const text = JSON.stringify({ ref_id: "x".repeat(most) });
+    const answer = await call(method, address, text, { "content-type": "application/json" });
+    expectProblem(answer, { status: 413, detail: `the body has more than ${most} bytes` });
   }
 });
 
@@ -255,7 +282,7 @@ function wrongTexts(name: string, schema: Schema): string[] {
   if (check === "digits") return ["x", "-1", "1".repeat(21)];
   if (choices !== undefined) {
     const [word = ""] = choices;
-    return ["SIDEWAYS", word === word.toLowerCase() ? word.toUpperCase() : word.toLowerCase()];
+    return ["SIDEWAYS", inOtherLetters(word)];
   }
   if (type === "integer") return ["ten", "1.5", String(minimum - 1), String(maximum + 1), "9".repeat(20)];
   return ["\0", "a".repeat(longest(name) + 1), ...(name in LONGEST ? [] : [""])];
@@ -290,14 +317,15 @@ test("each operation rejects a parameter that it does not have, and lists those 
   const ofV2 = all.filter(({ path }) => path.startsWith("/v2/"));
   expect(ofV2.length).toBeGreaterThan(28);
   for (const operation of ofV2) {
-    const { path = { market: "BTCUSD" }, query = {}, body } = SAMPLES[operation.operationId]?.(acme.has) ?? {};
+    const sample = SAMPLES[operation.operationId]?.(acme.has) ?? {};
+    const { path = { market: "BTCUSD" }, query = {} } = sample;
     const names = operation.inputs.flatMap(({ where, name }) => (where === "query" ? [name] : []));
     const taken = names.length === 0 ? "It takes none." : `It takes ${names.join(", ")}.`;
     for (const field of NO_PARAMETERS) {
       const near = nearestName(field, names);
       const rule = `is not a parameter of this operation${near === undefined ? "." : `: did you mean ${near}?`} ${taken}`;
       const address = addressOf(operation, { path, query: { ...query, [field]: "x" } });
-      const answer = await call(operation.method, address, body);
+      const answer = await call(operation.method, address, bodyOf(sample));
       const problem = { status: 400, detail: `${field} ${rule}`, meta: { errors: [{ field, rule }] } };
       expect([address, answer.status]).toEqual([address, 400]);
       expectProblem(answer, problem);

@@ -4,7 +4,17 @@
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
-import { addressOf, type Call, type Input, type Operation, readDocument, type Schema } from "../support/openapi.ts";
+import {
+  addressOf,
+  bodyOf,
+  type Call,
+  type Input,
+  type Operation,
+  readDocument,
+  responseTo,
+  type Schema,
+  withValue,
+} from "../support/openapi.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import type { Belongings } from "../tenancy/belongings.ts";
 import { SAMPLES } from "../tenancy/inputs.ts";
@@ -80,12 +90,13 @@ test("no input is without a bound", () => {
 /** A call that is right but for one input, and its response. */
 async function send({ operationId, method, path, mediaTypes }: Operation, { where, name }: Input, value: unknown) {
   const right: Call = SAMPLES[operationId]?.(NOTHING) ?? { path: { market: "BTCUSD" } };
-  const sent = where === "body" || Array.isArray(value) ? value : String(value);
-  const call: Call = { ...right, [where]: { ...right[where], [name]: sent } };
-  const body = mediaTypes.length > 0 ? { body: call.body } : {};
+  const sent = where === "body" || where === "item" || Array.isArray(value) ? value : String(value);
+  const call = withValue(right, { where, name }, sent);
+  const body = mediaTypes.length > 0 ? { body: bodyOf(call) } : {};
   const answer = await service.call(method, addressOf({ path }, call), { as: acme.token, ...body });
-  const errors: { field: string; rule: string }[] = answer.body?.meta?.errors ?? [];
-  return { status: answer.status, errors };
+  const response = where === "item" ? responseTo(call, answer) : answer;
+  const errors: { field: string; rule: string }[] = response.body?.meta?.errors ?? [];
+  return { status: response.status, errors };
 }
 
 function edgesOf({ where, name, schema }: Input): Edge[] {

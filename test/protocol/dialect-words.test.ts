@@ -7,7 +7,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
-import { addressOf, type Call, type Document, type Input, type Operation, readDocument } from "../support/openapi.ts";
+import {
+  addressOf,
+  bodyOf,
+  type Call,
+  type Document,
+  type Input,
+  type Operation,
+  readDocument,
+  withValue,
+} from "../support/openapi.ts";
 import { everythingRenamed, inOurWords, renamed, textsIn } from "../support/renamed.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { makerOf, type Owner, ownerOfEverything } from "../tenancy/belongings.ts";
@@ -77,8 +86,11 @@ const PUBLIC_SAMPLES: Readonly<Record<string, Call>> = {
   listRecentExecutions: { path: { market: "BTCUSD" } },
 };
 
-const sampleOf = ({ operationId }: Operation): Call =>
-  SAMPLES[operationId]?.(acme.has) ?? PUBLIC_SAMPLES[operationId] ?? {};
+/** Bulks as dry runs, which can be repeated. */
+function sampleOf({ operationId }: Operation): Call {
+  const sample = SAMPLES[operationId]?.(acme.has) ?? PUBLIC_SAMPLES[operationId] ?? {};
+  return sample.item === undefined ? sample : { ...sample, body: { ...sample.body, dry_run: true } };
+}
 
 /** A call with its words as the dialect has them. */
 function inTheirWords({ own, other }: Twin, call: Call): Call {
@@ -101,6 +113,7 @@ function inTheirWords({ own, other }: Twin, call: Call): Call {
     ...(call.path && { path: exchanged(call.path) as Record<string, string> }),
     ...(call.query && { query: exchanged(call.query) as Record<string, string> }),
     ...(call.body && { body: exchanged(call.body) }),
+    ...(call.item && { item: exchanged(call.item) }),
   };
 }
 
@@ -108,7 +121,7 @@ const CODES = new Set(["asset", "assets", "source_asset", "target_asset", "marke
 const valuesOf = ({ schema }: Input): readonly string[] => (schema.items ?? schema).enum ?? [];
 
 const call = (origin: string, operation: Operation, what: Call) =>
-  send(origin, operation.method, addressOf(operation, what), operation.method === "GET" ? undefined : what.body);
+  send(origin, operation.method, addressOf(operation, what), operation.method === "GET" ? undefined : bodyOf(what));
 
 /** Both nodes' answers to the same call, the second one in our words, without what differs from one call to the next. */
 async function bothAnswers(twin: Twin, what: Call) {
@@ -161,21 +174,26 @@ test("every operation answers in the words of the dialect", async () => {
       expect(status, operationId).toBe(200);
       continue;
     }
-    const { own, other, raw } = await bothAnswers(twin, sample);
-    expect(other, operationId).toEqual(own);
-    expect(
-      textsIn(raw).filter((text) => known.has(text) || enums.has(text)),
-      twin.own.operationId,
-    ).toEqual([]);
+    for (const one of [sample, ...(await itemsThatExist(twin, sample))]) {
+      const { own, other, raw } = await bothAnswers(twin, one);
+      expect(other, operationId).toEqual(own);
+      const foreign = textsIn(raw).filter((text) => known.has(text) || enums.has(text));
+      expect(foreign, operationId).toEqual([]);
+    }
   }
   await expectBooksBalance(service.db.owner);
 });
 
-/** A call with one more input. */
-const withInput = (call: Call, { where, name }: Input, value: string): Call => ({
-  ...call,
-  [where]: { ...call[where], [name]: value },
-});
+/** Bulks of what was posted, which answer with records. */
+async function itemsThatExist(twin: Twin, { item, body }: Call): Promise<Call[]> {
+  if (item === undefined) return [];
+  const posted = { item, body: { ...body, dry_run: false } };
+  expect(await call(service.baseUrl, twin.own, posted)).toMatchObject({
+    status: 200,
+    body: { counts: { completed: 1 } },
+  });
+  return [posted, { item, body: { ...posted.body, mode: "atomic" } }];
+}
 
 test("every value of every enum is taken in the words of the dialect, and in ours no more", async () => {
   for (const twin of twins().toSorted(byEffect)) {
@@ -183,11 +201,11 @@ test("every value of every enum is taken in the words of the dialect, and in our
       const place = `${twin.own.operationId} ${input.name}`;
       const sample = sampleOf(twin.own);
       for (const value of valuesOf(input)) {
-        const { own, other } = await bothAnswers(twin, withInput(sample, input, value));
+        const { own, other } = await bothAnswers(twin, withValue(sample, input, value));
         expect(other, `${place}=${value}`).toEqual(own);
       }
       const [value = ""] = valuesOf(input);
-      const rejected = await call(dialectUrl, twin.other, withInput(inTheirWords(twin, sample), input, value));
+      const rejected = await call(dialectUrl, twin.other, withValue(inTheirWords(twin, sample), input, value));
       expect(rejected, place).toMatchObject({
         status: 400,
         body: { meta: { errors: [{ value, rule: expect.stringContaining(renamed(value)) }] } },
@@ -202,8 +220,8 @@ test("codes of assets and markets are taken in the words of the dialect, and in 
     for (const input of twin.own.inputs.filter(({ name }) => CODES.has(name))) {
       const sample = sampleOf(twin.own);
       const code = input.name.startsWith("market") ? "BTCUSD" : "USD";
-      const ours = await call(dialectUrl, twin.other, withInput(inTheirWords(twin, sample), input, code));
-      const unknown = await call(service.baseUrl, twin.own, withInput(sample, input, renamed(code)));
+      const ours = await call(dialectUrl, twin.other, withValue(inTheirWords(twin, sample), input, code));
+      const unknown = await call(service.baseUrl, twin.own, withValue(sample, input, renamed(code)));
       const place = `${twin.own.operationId} ${input.name}`;
       expect({ status: ours.status, body: steady(inOurWords(ours.body)) }, place).toEqual({
         status: unknown.status,

@@ -62,6 +62,9 @@ type Place = readonly [page: string, section: string, ...items: number[]];
 const FIELDS = {
   Transfer: ["transfers", "Transfer records", 4, 7],
   NewTransfer: ["transfers", "Creating a transfer", 1],
+  NewBulkTransfer: ["transfers", "Many transfers at once", 1],
+  NewBulkTransferItem: ["transfers", "Creating a transfer", 1],
+  BulkTransfer: ["transfers", "Many transfers at once", 3],
   Conversion: ["conversions", "Creating a conversion", 4],
   NewConversion: ["conversions", "Creating a conversion", 1],
   Order: ["orders", "Order records", 1, 2],
@@ -111,6 +114,14 @@ test("docs/contract names each text that counts as absent when it is empty", () 
 
 test("what a request or a record always has is said to be required", () => {
   expect(schemaNamed("NewTransfer").required).toEqual(["from_profile_id", "to_profile_id", "amount", "asset"]);
+  expect(schemaNamed("NewBulkTransfer").required).toEqual(["mode", "items"]);
+  expect(schemaNamed("NewBulkTransferItem").required).toEqual([
+    "from_profile_id",
+    "to_profile_id",
+    "amount",
+    "asset",
+    "ref_id",
+  ]);
   expect(schemaNamed("NewConversion").required).toEqual(["profile_id", "amount", "source_asset", "target_asset"]);
   expect(schemaNamed("NewOrder").required).toEqual(["side", "market", "type"]);
   expect(schemaNamed("Transfer").required).toEqual(namesIn(FIELDS.Transfer).slice(0, 12));
@@ -119,6 +130,8 @@ test("what a request or a record always has is said to be required", () => {
 
 const ENUMS = [
   ["Transfer", "direction", "CREDIT DEBIT"],
+  ["BulkTransferItem", "status", "COMPLETED REJECTED EXISTS NOT_TRIED WOULD_COMPLETE UNKNOWN"],
+  ["NewBulkTransfer", "mode", "independent atomic"],
   ["Transfer", "status", "PENDING COMPLETED FAILED"],
   [
     "Transfer",

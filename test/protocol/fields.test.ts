@@ -4,7 +4,15 @@
  * field and a new filter are covered once `test/tenancy/inputs.ts` says that they are words.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { addressOf, type Call, type Input, type Operation, readDocument } from "../support/openapi.ts";
+import {
+  addressOf,
+  bodyOf,
+  type Call,
+  type Input,
+  type Operation,
+  readDocument,
+  responseTo,
+} from "../support/openapi.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { makerOf, type Owner, ownerOfEverything } from "../tenancy/belongings.ts";
 import { namingOf, SAMPLES } from "../tenancy/inputs.ts";
@@ -28,8 +36,9 @@ const wordsIn = (operation: Operation, where: Input["where"]): Input[] =>
 const withWordsIn = (where: Input["where"]): Operation[] =>
   operations.filter((operation) => wordsIn(operation, where).length > 0);
 
-async function answerTo(operation: Operation, { body, ...call }: Call) {
-  const answer = await service.call(operation.method, addressOf(operation, call), { as: acme.token, body });
+async function answerTo(operation: Operation, call: Call) {
+  const options = { as: acme.token, body: bodyOf(call) };
+  const answer = await service.call(operation.method, addressOf(operation, call), options);
   expect([operation.operationId, answer.status, answer.body]).toEqual([operation.operationId, 200, expect.anything()]);
   return answer.body;
 }
@@ -51,14 +60,18 @@ const FIELDS: Readonly<Record<string, string>> = {
 const FURTHER: Readonly<Record<string, object>> = { placeOrder: { price: "25000", await_fill_millis: 10_000 } };
 
 test("each free text of a request is in the record created, and each filter by it finds exactly such records", async () => {
-  const requests = withWordsIn("body");
-  expect(requests.length).toBeGreaterThan(4);
-  for (const operation of requests) {
+  const requests = (["body", "item"] as const).flatMap((where) =>
+    withWordsIn(where).map((operation) => ({ operation, where })),
+  );
+  expect(requests.length).toBeGreaterThan(8);
+  for (const { operation, where } of requests) {
     const { operationId } = operation;
-    const words = wordsIn(operation, "body");
+    const words = wordsIn(operation, where);
     const sent = Object.fromEntries(words.map((input) => [input.name, wordFor(operation, input)]));
-    const { body, ...call } = SAMPLES[operationId]?.(acme.has) ?? {};
-    const record = await answerTo(operation, { ...call, body: { ...body, ...FURTHER[operationId], ...sent } });
+    const sample = SAMPLES[operationId]?.(acme.has) ?? {};
+    const call: Call = { ...sample, [where]: { ...sample[where], ...FURTHER[operationId], ...sent } };
+    const answer = await answerTo(operation, call);
+    const record = where === "item" ? responseTo(call, { status: 200, body: answer }).body : answer;
     const credit = await creditOf(record);
     for (const { name } of words) {
       const isOfReceiver = /^(to|recipient)_/.test(name);

@@ -38,6 +38,8 @@ const OPERATIONS = [
   ["POST", "/v2/sandbox/profiles/default/deposit", "funding:read_profile"],
   ["POST", "/v2/transfer/platform", "transfer:write_platform_transfer"],
   ["POST", "/v2/transfer/internal", "transfer:write_internal_transfer"],
+  ["POST", "/v2/transfer/platform/bulk", "transfer:write_platform_transfer"],
+  ["POST", "/v2/transfer/internal/bulk", "transfer:write_internal_transfer"],
   ["GET", "/v2/transfer/transfers", "transfer:read_transfer"],
   ["GET", `/v2/transfer/transfers/${UNKNOWN}`, "transfer:read_transfer"],
   ["POST", "/v2/conversion/stablecoins", "conversion:write_conversion_stablecoin"],

@@ -23,7 +23,8 @@ export interface Schema {
 }
 
 export interface Input {
-  readonly where: "path" | "query" | "body";
+  /** `item`: the items of a bulk's body, each of which is like a body of its own. */
+  readonly where: "path" | "query" | "body" | "item";
   readonly name: string;
   readonly required: boolean;
   readonly schema: Schema;
@@ -85,13 +86,11 @@ export async function readDocument(service: Pick<TestService, "call">): Promise<
 
 function inputsOf({ parameters = [], requestBody }: RawOperation, named: (schema: Schema) => Schema): Input[] {
   const [content] = Object.values(requestBody?.content ?? {});
-  const { properties = {}, required = [] } = content === undefined ? {} : named(content.schema);
-  const fields = Object.entries(properties).map(([name, schema]) => ({
-    where: "body" as const,
-    name,
-    required: required.includes(name),
-    schema: named(schema),
-  }));
+  const body = content === undefined ? {} : named(content.schema);
+  const fields = fieldsOf("body", body, named).flatMap((field) => {
+    const item = named(field.schema.items ?? {});
+    return item.properties === undefined ? [field] : fieldsOf("item", item, named);
+  });
   const sent = parameters.map(({ in: where, name, required: needed = false, schema }) => ({
     where,
     name,
@@ -101,11 +100,42 @@ function inputsOf({ parameters = [], requestBody }: RawOperation, named: (schema
   return [...sent, ...fields];
 }
 
+function fieldsOf(
+  where: "body" | "item",
+  { properties = {}, required = [] }: Schema,
+  named: (schema: Schema) => Schema,
+): Input[] {
+  return Object.entries(properties).map(([name, schema]) => ({
+    where,
+    name,
+    required: required.includes(name),
+    schema: named(schema),
+  }));
+}
+
 /** What is sent to an operation. */
 export interface Call {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: Readonly<Record<string, unknown>>;
+  /** The only item of a bulk. */
+  readonly item?: Readonly<Record<string, unknown>>;
+}
+
+export function bodyOf({ body, item }: Call): Readonly<Record<string, unknown>> | undefined {
+  return item === undefined ? body : { ...body, items: [item] };
+}
+
+/** The response to a call. To a bulk: what became of its item, as if it had been sent alone. */
+export function responseTo<Body>({ item }: Call, { status, body }: { readonly status: number; readonly body: Body }) {
+  if (item === undefined || status !== 200) return { status, body };
+  const [{ transfer, problem }] = (body as { items: [{ transfer?: Body; problem?: Body & { status: number } }] }).items;
+  return { status: problem?.status ?? 200, body: (problem ?? transfer) as Body };
+}
+
+/** A call with another value of an input; without it for undefined. */
+export function withValue(call: Call, { where, name }: Pick<Input, "where" | "name">, value: unknown): Call {
+  return { ...call, [where]: { ...call[where], [name]: value } };
 }
 
 /** The path and query of a call. What is in `raw` goes into the path as it is, not encoded. */

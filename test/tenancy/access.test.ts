@@ -8,7 +8,7 @@ import { SCOPES, type Scope } from "../../src/oauth/scopes.ts";
 import { DEFAULT_RATES, type RateClass } from "../../src/web/limits/rates.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { digestOfTables } from "../support/effects.ts";
-import { addressOf, type Operation, readDocument } from "../support/openapi.ts";
+import { addressOf, bodyOf, type Operation, readDocument } from "../support/openapi.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { makerOf, type Owner, ownerOfEverything } from "./belongings.ts";
 import { SAMPLES } from "./inputs.ts";
@@ -39,6 +39,8 @@ const CONTRACT: Readonly<Record<string, readonly [scope: Scope | "public", rate:
   issueToken: ["public", "token"],
   createPlatformTransfer: ["transfer:write_platform_transfer", "rest"],
   createInternalTransfer: ["transfer:write_internal_transfer", "rest"],
+  createPlatformTransfers: ["transfer:write_platform_transfer", "rest"],
+  createInternalTransfers: ["transfer:write_internal_transfer", "rest"],
   getTransfer: ["transfer:read_transfer", "rest"],
   listTransfers: ["transfer:read_transfer", "rest"],
   createStablecoinConversion: ["conversion:write_conversion_stablecoin", "rest"],
@@ -95,7 +97,7 @@ const guarded = () => operations.filter(({ scopes }) => scopes.length > 0);
 
 function call(operation: Operation, headers: Readonly<Record<string, string>>) {
   const sample = SAMPLES[operation.operationId]?.(acme.has) ?? {};
-  const { body } = sample;
+  const body = bodyOf(sample);
   return service.call(operation.method, addressOf(operation, sample), { ...(body && { body }), headers });
 }
 

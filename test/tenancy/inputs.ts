@@ -24,7 +24,7 @@ const NAMINGS: Readonly<Record<Exclude<Naming, "receiver" | "repeated">, string>
   word: "ref_id ref_ids account_id account_ids identity_id identity_ids identity_account_id self_match_prevention_id nickname from_identity_id from_account_id to_identity_id to_account_id description metadata recipient_metadata",
   cursor: "page_cursor",
   nothing:
-    "after_number amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network expiration_date include_deactivated increment is_test limit market markets max_data_points order order_by order_time.begin order_time.end price quote_amount range.begin range.end secondary_statuses side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte wait_millis",
+    "after_number amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network dry_run expiration_date include_deactivated increment is_test limit market markets max_data_points mode order order_by order_time.begin order_time.end price quote_amount range.begin range.end secondary_statuses side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte wait_millis",
 };
 
 const NAMING_OF = new Map<string, Naming>(
@@ -32,7 +32,7 @@ const NAMING_OF = new Map<string, Naming>(
 );
 
 export function namingOf({ operationId }: Operation, { name }: Input): Naming | undefined {
-  if (operationId === "createPlatformTransfer" && name === "to_profile_id") return "receiver";
+  if (/^createPlatformTransfers?$/.test(operationId) && name === "to_profile_id") return "receiver";
   if (operationId === "updateProfile" && name === "profile_id") return "repeated";
   return NAMING_OF.get(name);
 }
@@ -45,6 +45,10 @@ function looksLikeAnId({ name, schema }: Input): boolean {
 
 const move = (own: Belongings): Call => ({
   body: { from_profile_id: own.profile, to_profile_id: own.defaultProfile, amount: "1", asset: "USD" },
+});
+const bulk = (own: Belongings): Call => ({
+  body: { mode: "independent" },
+  item: { ...move(own).body, ref_id: `made by the walk ${Math.random()}` },
 });
 const profile = (own: Belongings): Call => ({ path: { id: own.spareProfile } });
 const ofProfile = (own: Belongings): Call => ({ path: { profile_id: own.profile } });
@@ -62,6 +66,8 @@ export const SAMPLES: Readonly<Record<string, (own: Belongings) => Call>> = {
   getBalance: (own) => ({ path: { id: own.profile, asset: "USD" } }),
   createPlatformTransfer: move,
   createInternalTransfer: move,
+  createPlatformTransfers: bulk,
+  createInternalTransfers: bulk,
   getTransfer: (own) => ({ path: { id: own.transfer } }),
   listTransfers: list,
   createStablecoinConversion: (own) => ({

@@ -10,9 +10,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { IdSource } from "../../src/std/id.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { digestOfTables } from "../support/effects.ts";
-import { addressOf, type Call, type Document, type Input, type Operation, readDocument } from "../support/openapi.ts";
+import { type Call, type Document, type Input, type Operation, readDocument, withValue } from "../support/openapi.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
+import { type Asking, answerOf } from "./answers.ts";
 import { type Belongings, makerOf, type Owner, ownerOfEverything } from "./belongings.ts";
 import { namingOf, SAMPLES, uncovered } from "./inputs.ts";
 
@@ -74,44 +75,12 @@ const FORMS: Readonly<Record<string, (id: string) => string>> = {
   "with a blank behind": (id) => `${id} `,
 };
 
-/** An answer as a caller sees it, with `shown` in place of what was sent. */
-async function answerTo(
-  operation: Operation,
-  call: Call,
-  { sent = [] as string[], raw = {}, as = mallory.token, headers = {} } = {},
-): Promise<{ status: number; text: string; headers: Record<string, string> }> {
-  const { method } = operation;
-  const answer = await fetch(service.baseUrl + addressOf(operation, call, raw), {
-    method,
-    headers: {
-      authorization: `Bearer ${as}`,
-      "x-request-id": "walk",
-      ...(call.body === undefined ? {} : { "content-type": "application/json" }),
-      ...headers,
-    },
-    ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
-  });
-  const {
-    date: _,
-    connection: __,
-    "keep-alive": ___,
-    "content-length": ____,
-    ...received
-  } = Object.fromEntries(answer.headers);
-  const text = sent.reduce(without, await answer.text());
-  return { status: answer.status, text, headers: received };
-}
-
-function without(text: string, sent: string): string {
-  const escaped = JSON.stringify(sent)
-    .slice(1, -1)
-    .replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return text.replace(new RegExp(escaped, "gi"), "<sent>");
-}
+const answerTo = (operation: Operation, call: Call, { as = mallory.token, ...asked }: Partial<Asking> = {}) =>
+  answerOf(service.baseUrl, operation, call, { as, ...asked });
 
 /** A call with a value in one of its inputs; lists take it twice, as one of two values. */
 function having(call: Call, { where, name, schema }: Input, value: string): Call {
-  return { ...call, [where]: { ...call[where], [name]: schema.type === "array" ? [value, NEVER_EXISTED] : value } };
+  return withValue(call, { where, name }, schema.type === "array" ? [value, NEVER_EXISTED] : value);
 }
 
 const sampleOf = (operation: Operation, has: Belongings): Call => {
@@ -224,7 +193,7 @@ test("a name that another customer uses is as free as an unused one", async () =
       for (const [kind, word] of wordsOf(acme.has)) {
         const answers = async (value: string) => {
           const call = sampleOf(operation, caller.has);
-          const sent = [value, NEVER_EXISTED, String(call.body?.nickname)];
+          const sent = [value, NEVER_EXISTED, String(call.body?.nickname), String(call.item?.ref_id)];
           const { text, ...rest } = await answerTo(operation, having(call, input, value), { sent, as: caller.token });
           return { ...rest, text: anew(text) };
         };
@@ -258,12 +227,15 @@ test("ids of another customer in metadata are text", async () => {
   expect(withMetadata.map(({ operationId }) => operationId)).toEqual([
     "createPlatformTransfer",
     "createInternalTransfer",
+    "createPlatformTransfers",
+    "createInternalTransfers",
     "createStablecoinConversion",
     "placeOrder",
   ]);
   for (const operation of withMetadata) {
     const sample = sampleOf(operation, mallory.has);
-    const { status, text } = await answerTo(operation, { ...sample, body: { ...sample.body, metadata } });
+    const where = sample.item === undefined ? "body" : "item";
+    const { status, text } = await answerTo(operation, withValue(sample, { where, name: "metadata" }, metadata));
     expect([status, JSON.parse(text).metadata]).toEqual([200, metadata]);
   }
 });

@@ -47,6 +47,22 @@ function costOf({ raw: { url = "" } }: FastifyRequest): number {
   return Math.max(Math.ceil(url.length / COUNTED_AS_ONE), 1);
 }
 
+/**
+ * Counts an admitted request as more requests, once it is known how much it asks for.
+ * @throws Problem 429 over the limit
+ */
+export type AdmitMore = (request: FastifyRequest, reply: FastifyReply, cost: number) => void;
+
+/** @param limiter undefined: no limits */
+export function admitMoreBy(limiter: RateLimiter | undefined): AdmitMore {
+  return ({ grant }, reply, cost) => {
+    const verdict = limiter?.ofClient("rest", grant.clientId, cost);
+    if (verdict === undefined) return;
+    if (!verdict.admitted) throw tooMany(verdict);
+    reply.headers(verdict.headers);
+  };
+}
+
 /** The hook of a public route. */
 export function admitAddress(admit: Admit): onRequestHookHandler {
   return (request, reply, done) => {

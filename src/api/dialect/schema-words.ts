@@ -11,6 +11,8 @@ export interface WordSchema {
   readonly "x-word"?: WordKind;
   readonly enum?: readonly unknown[];
   readonly items?: WordSchema;
+  /** Of a list whose items the handler validates. */
+  readonly "x-items"?: WordSchema;
   readonly properties?: Readonly<Record<string, WordSchema>>;
 }
 
@@ -29,7 +31,8 @@ export function exchangeIn(schema: WordSchema, dialect: Dialect, direction: Dire
     return (value) => (typeof value === "string" ? exchange(value) : value);
   }
   if (schema["x-word"] === "done") return undefined;
-  if (schema.items !== undefined) return exchangeInList(exchangeIn(schema.items, dialect, direction));
+  const items = schema["x-items"] ?? schema.items;
+  if (items !== undefined) return exchangeInList(exchangeIn(items, dialect, direction));
   return exchangeInFields(schema.properties ?? {}, dialect, direction);
 }
 
@@ -65,14 +68,21 @@ function exchangeInFields(
 /** The enum words of a schema and of all that is in it. */
 export function enumWordsIn(schema: WordSchema): string[] {
   const own = (schema.enum ?? []).filter((word) => typeof word === "string");
-  const inner = [...(schema.items === undefined ? [] : [schema.items]), ...Object.values(schema.properties ?? {})];
+  const items = schema["x-items"] ?? schema.items;
+  const inner = [...(items === undefined ? [] : [items]), ...Object.values(schema.properties ?? {})];
   return [...own, ...inner.flatMap(enumWordsIn)];
 }
 
 /** A schema with the words of the dialect: in its enums, defaults and examples. */
 export function schemaIn(schema: WordSchema, dialect: Dialect): WordSchema {
   const exchange = exchangeIn(schema, dialect, "given");
-  const { enum: words, items, properties, ...rest } = schema as WordSchema & Readonly<Record<string, unknown>>;
+  const {
+    enum: words,
+    items,
+    "x-items": validated,
+    properties,
+    ...rest
+  } = schema as WordSchema & Readonly<Record<string, unknown>>;
   const copy: Record<string, unknown> = { ...rest };
   if (exchange !== undefined) {
     if ("default" in rest) copy.default = exchange(rest.default);
@@ -81,6 +91,7 @@ export function schemaIn(schema: WordSchema, dialect: Dialect): WordSchema {
   if (words !== undefined)
     copy.enum = words.map((word) => (typeof word === "string" ? dialect.enums.given(word) : word));
   if (items !== undefined) copy.items = schemaIn(items, dialect);
+  if (validated !== undefined) copy["x-items"] = schemaIn(validated, dialect);
   if (properties !== undefined) {
     copy.properties = Object.fromEntries(
       Object.entries(properties).map(([name, inner]) => [name, schemaIn(inner, dialect)]),

@@ -76,15 +76,28 @@ function scopesIn({ scopes }: Dialect): Record<string, string> {
 }
 
 function describedOperation(schema: FastifySchema, access: Access, words: Dialect): FastifySchema {
+  const { body, querystring } = schema;
   const scopes = access === "public" ? [] : [access].flat().map(words.scopes.given);
-  const described = { ...schema, security: scopes.map((scope) => ({ oauth2: [scope] })) };
-  return schema.querystring === undefined
-    ? described
-    : { ...described, querystring: withoutRequiredDefaults(schema.querystring as ObjectSchema) };
+  return {
+    ...schema,
+    ...(body !== undefined && { body: withItems(body as ObjectSchema) }),
+    ...(querystring !== undefined && { querystring: withoutRequiredDefaults(querystring as ObjectSchema) }),
+    security: scopes.map((scope) => ({ oauth2: [scope] })),
+  };
 }
 
 /** A parameter with a default is required in its schema, because handlers always get it, but not in the document. */
 function withoutRequiredDefaults(query: ObjectSchema): ObjectSchema {
   const { required = [], properties = {} } = query;
   return { ...query, required: required.filter((name) => properties[name]?.default === undefined) };
+}
+
+/** Which items a handler validates itself is nothing for the document. */
+function withItems(body: ObjectSchema): ObjectSchema {
+  const { properties = {} } = body;
+  const documented = Object.entries(properties).map(([name, { "x-items": items, ...field }]) => [
+    name,
+    items === undefined ? field : { ...field, items },
+  ]);
+  return { ...body, properties: Object.fromEntries(documented) };
 }

@@ -1,10 +1,10 @@
 /** The error responses of an operation, for its schema. */
-import { type TNever, Type } from "typebox";
+import { type Static, type TNever, Type } from "typebox";
 import { PROBLEM_EXAMPLES } from "./problem-texts.ts";
 import { PROBLEM_JSON, PROBLEM_KINDS, Problem, type ProblemKind, problemBody } from "./problems.ts";
 import { problemKindOf, type RejectionCode } from "./rejection-problems.ts";
 
-const ProblemBody = Type.Object(
+export const ProblemBody = Type.Object(
   {
     type: Type.String({
       format: "uri-reference",
@@ -24,6 +24,13 @@ const ProblemBody = Type.Object(
   },
   { title: "Problem", description: "RFC 9457." },
 );
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** A problem of one item of a request, as the problem of a request is sent. */
+    problemBodyOf(request: FastifyRequest, problem: Problem): Static<typeof ProblemBody>;
+  }
+}
 
 const EXAMPLE_CONTEXT = { baseUrl: "https://api.example.com", requestId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f01" };
 

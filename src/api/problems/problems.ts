@@ -83,10 +83,7 @@ export interface ProblemContext {
 }
 
 /** The body of a problem: the members of RFC 9457, then ours. */
-export function problemBody(
-  problem: Problem,
-  { baseUrl, requestId, dialect = OWN_DIALECT }: ProblemContext,
-): Record<string, unknown> {
+export function problemBody(problem: Problem, { baseUrl, requestId, dialect = OWN_DIALECT }: ProblemContext) {
   const { status, title } = PROBLEM_KINDS[problem.kind];
   return {
     type: problemType(problem.kind, dialect.problemTypes ?? `${baseUrl}/problems/`),

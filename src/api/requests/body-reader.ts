@@ -16,6 +16,8 @@ interface FieldSchema {
   readonly "x-check"?: string;
   readonly default?: unknown;
   readonly items?: FieldSchema;
+  /** The schema of items that the handler validates one by one: `readItem`. */
+  readonly "x-items"?: ObjectSchema;
   readonly minLength?: number;
   readonly maxItems?: number;
   readonly maxProperties?: number;
@@ -24,8 +26,8 @@ interface FieldSchema {
 /** No field allows longer strings. It also bounds patterns, which can take quadratic time. */
 const MAX_STRING_LENGTH = 1_024;
 /**
- * No valid body has more. Each value can fail and is then reported: without a bound, a body of 64 KiB blocks the event
- * loop for a tenth of a second; to parse it takes 20 ms.
+ * No valid body has more, but that of a bulk. Each value can fail and is then reported: without a bound, a body of 64 KiB
+ * blocks the event loop for a tenth of a second; to parse it takes 20 ms.
  */
 const MAX_VALUES = 500;
 /** No valid body is deeper. */
@@ -33,14 +35,17 @@ const MAX_DEPTH = 8;
 
 /**
  * Parses a JSON body.
+ * @param maxValues those of a bulk are more
  * @returns undefined for an empty body
  * @throws Problem 400
  */
-export function readJson(bytes: Buffer): unknown {
+export function readJson(bytes: Buffer, maxValues = MAX_VALUES): unknown {
   if (bytes.length === 0) return undefined;
   // JSON is UTF-8 (RFC 8259, section 8.1). Decoding would silently replace invalid bytes.
   if (!isUtf8(bytes)) throw invalid([{ field: "the body", rule: "is not UTF-8 text" }]);
-  if (hasTooManyValues(bytes)) throw invalid([{ field: "the body", rule: `has more than ${MAX_VALUES} values` }]);
+  if (hasMoreValues(bytes, maxValues)) {
+    throw invalid([{ field: "the body", rule: `has more than ${maxValues} values` }]);
+  }
   const text = bytes.toString("utf8");
   const parsed = parsedJson(text);
   if (memberCount(parsed) !== nameCount(text)) {
@@ -77,7 +82,7 @@ const COLON = ":".charCodeAt(0);
  * Counts without parsing. Outside strings, each value but the first follows a comma or the bracket of its list or object,
  * so there are at most as many as there are of these, and one.
  */
-function hasTooManyValues(bytes: Buffer): boolean {
+function hasMoreValues(bytes: Buffer, most: number): boolean {
   let values = 1;
   let inString = false;
   for (let at = 0; at < bytes.length; at += 1) {
@@ -85,7 +90,7 @@ function hasTooManyValues(bytes: Buffer): boolean {
     if (byte === QUOTE) inString = !inString;
     else if (inString) at += byte === BACKSLASH ? 1 : 0;
     else if (byte === COMMA || byte === OPEN_LIST || byte === OPEN_OBJECT) values += 1;
-    if (values > MAX_VALUES) return true;
+    if (values > most) return true;
   }
   return false;
 }

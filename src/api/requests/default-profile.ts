@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest, RouteHandlerMethod } from "fastify";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import type { ObjectSchema } from "./body-reader.ts";
+import { isObject, type ObjectSchema } from "./body-reader.ts";
 import type { RouteSchemas } from "./validation.ts";
 
 export type DefaultProfileOf = (customerId: CustomerId) => Promise<string>;
@@ -13,6 +13,8 @@ const DEFAULT = "default";
 
 interface Place {
   readonly part: "params" | "query" | "body";
+  /** The field with the items that have it, each of which the handler validates. */
+  readonly list?: string;
   readonly name: string;
 }
 
@@ -29,32 +31,32 @@ export function withDefaultProfile(
   ];
   if (places.length === 0) return handler;
   return async function (request, reply) {
-    if (places.some((place) => saysDefault(valueAt(request, place)))) {
+    if (places.some((place) => objectsWith(request, place).some((object) => saysDefault(object[place.name])))) {
       const id = await defaultProfileOf(request.grant.customerId);
-      for (const place of places) replaceAt(request, place, id);
+      for (const place of places) for (const object of objectsWith(request, place)) replaceIn(object, place.name, id);
     }
     return handler.call(this, request, reply);
   };
 }
 
 function placesIn(part: Place["part"], schema: unknown): Place[] {
-  return Object.entries((schema as ObjectSchema | undefined)?.properties ?? {}).flatMap(([name, field]) =>
-    (field.items ?? field)["x-check"] === "profile_id" ? [{ part, name }] : [],
-  );
+  return Object.entries((schema as ObjectSchema | undefined)?.properties ?? {}).flatMap(([name, field]) => {
+    const items = field["x-items"];
+    if (items !== undefined) return placesIn(part, items).map((place) => ({ ...place, list: name }));
+    return (field.items ?? field)["x-check"] === "profile_id" ? [{ part, name }] : [];
+  });
 }
 
-const partOf = (request: FastifyRequest, { part }: Place): Record<string, unknown> =>
-  (request[part] ?? {}) as Record<string, unknown>;
-
-const valueAt = (request: FastifyRequest, place: Place): unknown => partOf(request, place)[place.name];
+function objectsWith(request: FastifyRequest, { part, list }: Place): readonly Record<string, unknown>[] {
+  const fields = (request[part] ?? {}) as Record<string, unknown>;
+  return list === undefined ? [fields] : (fields[list] as readonly unknown[]).filter(isObject);
+}
 
 const saysDefault = (value: unknown): boolean =>
   Array.isArray(value) ? value.some((one) => one === DEFAULT) : value === DEFAULT;
 
-function replaceAt(request: FastifyRequest, place: Place, id: string): void {
-  const value = valueAt(request, place);
+function replaceIn(object: Record<string, unknown>, name: string, id: string): void {
+  const value = object[name];
   const replaced = (one: unknown): unknown => (one === DEFAULT ? id : one);
-  if (saysDefault(value)) {
-    partOf(request, place)[place.name] = Array.isArray(value) ? value.map(replaced) : replaced(value);
-  }
+  if (saysDefault(value)) object[name] = Array.isArray(value) ? value.map(replaced) : replaced(value);
 }

@@ -3,7 +3,7 @@
  * megabytes; serialised and encoded in one piece it would block the event loop for 50 ms and more.
  */
 import { setImmediate as otherWork } from "node:timers/promises";
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, RouteHandlerMethod } from "fastify";
 import { unavailable } from "../problems/problems.ts";
 
 /** A longer page blocks the event loop for milliseconds. */
@@ -22,8 +22,8 @@ export async function serializeLongPage(body: unknown, reply: FastifyReply): Pro
   const serialize = reply.getSerializationFunction("200");
   if (!isLongPage(body) || serialize === undefined) return body;
   const empty = serialize({ ...body, items: [] });
-  // `items` is the first field of every page.
-  const middle = empty.indexOf("[]") + 1;
+  // Within a string the quotes would be escaped.
+  const middle = empty.indexOf(EMPTY_ITEMS) + EMPTY_ITEMS.length - 1;
   const [head, tail] = [empty.slice(0, middle), empty.slice(middle)];
   const slices = [Buffer.from(head)];
   for (let from = 0; from < body.items.length; from += SLICE) {
@@ -37,7 +37,15 @@ export async function serializeLongPage(body: unknown, reply: FastifyReply): Pro
   return Buffer.concat([...slices, Buffer.from(tail)]);
 }
 
+/** Wraps a handler whose response may be a long page. */
+export function inSlices(handler: RouteHandlerMethod): RouteHandlerMethod {
+  return async function (request, reply) {
+    return serializeLongPage(await handler.call(this, request, reply), reply);
+  };
+}
+
 const COMMA = Buffer.from(",");
+const EMPTY_ITEMS = '"items":[]';
 
 function isLongPage(body: unknown): body is Page {
   return (

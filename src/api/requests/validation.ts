@@ -3,6 +3,8 @@
  * request beforehand, and reports every failing field with the rule that it breaks.
  */
 import type { FastifyRequest, FastifyServerOptions, preValidationHookHandler } from "fastify";
+import type { Static, TSchema } from "typebox";
+import { done, type Result, reject } from "../../std/result.ts";
 import { type FailingField, failingFields, invalid, type ShapeError } from "../problems/failing-fields.ts";
 import { CHECKS, isCheckName } from "../problems/field-formats.ts";
 import type { Problem } from "../problems/problems.ts";
@@ -37,6 +39,8 @@ export const AJV: FastifyServerOptions["ajv"] = {
       },
       // Of which kind of words a text is one (`dialect/schema-words.ts`). Restricts nothing.
       { keyword: "x-word", schemaType: "string" },
+      // The schema of items that `readItem` validates one by one.
+      { keyword: "x-items", schemaType: "object" },
     ],
   },
 };
@@ -69,11 +73,49 @@ export function readRequest(path: string, schemas: RouteSchemas): preValidationH
       dropAbsent(request.body, optional, orEmpty);
       cutLongObjects(request.body, bodySchema);
     }
+    const { body, tooLong } = withoutItems(request.body, bodySchema);
     // The validator must not see overlong text: a pattern could take minutes on it.
-    const unsound = unsoundFields([request.params, read?.query, request.body]);
+    const unsound = [...tooLong, ...unsoundFields([request.params, read?.query, body])];
     if (unsound.length > 0) return done(invalid([...inQuery, ...unsound]));
     return inQuery.length === 0 ? done() : done(shapeProblem(request, inQuery));
   };
+}
+
+/**
+ * A body without the items that the handler reads by `readItem`. A list of too many is rejected here, because the validator
+ * would report its value.
+ */
+function withoutItems(body: unknown, { properties = {} }: ObjectSchema = {}) {
+  const rest: Record<string, unknown> = { ...(body as object | undefined) };
+  const tooLong: FailingField[] = [];
+  for (const [name, { "x-items": schema, maxItems = Number.POSITIVE_INFINITY }] of Object.entries(properties)) {
+    const items = rest[name];
+    if (schema === undefined || !Array.isArray(items)) continue;
+    delete rest[name];
+    if (items.length > maxItems) tooLong.push({ field: name, rule: `has more than ${maxItems} entries` });
+  }
+  return { body: rest, tooLong };
+}
+
+/**
+ * Reads and validates one of the items of a body (`x-items`). Rejected with the problem that it would get as a body of its
+ * own.
+ */
+export function readItem<Schema extends TSchema>(
+  request: FastifyRequest,
+  item: unknown,
+  schema: Schema,
+): Result<Static<Schema>, Problem> {
+  if (!isObject(item)) return reject(invalid([{ field: "the item", rule: "is not a JSON object" }]));
+  const known = schema as ObjectSchema;
+  dropAbsent(item, optionalFields(known), fieldsOrEmpty(known));
+  cutLongObjects(item, known);
+  const unsound = unsoundFields([item]);
+  if (unsound.length > 0) return reject(invalid(unsound));
+  const validate = request.compileValidationSchema(schema);
+  if (validate(item)) return done(item as Static<Schema>);
+  const errors = (validate.errors ?? []) as readonly ShapeError[];
+  return reject(invalid(failingFields(errors, Object.keys(known.properties ?? {}))));
 }
 
 /**

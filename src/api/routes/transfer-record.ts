@@ -27,7 +27,7 @@ export const SECONDARY_STATUSES = [
   "PENDING_CUSTOMER_APPROVAL",
 ] as const;
 
-const EXAMPLE = {
+export const EXAMPLE_TRANSFER = {
   id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
   customer_id: "0190d5a4-0000-7000-8000-000000000002",
   profile_id: "0190d5a4-1111-7000-8000-000000000004",
@@ -103,7 +103,7 @@ export const TransferBody = Type.Object(
   {
     title: "Transfer",
     description: "One profile's side of a movement. A transfer between profiles has two, with one group_id.",
-    examples: [EXAMPLE],
+    examples: [EXAMPLE_TRANSFER],
   },
 );
 

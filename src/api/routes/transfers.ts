@@ -44,7 +44,7 @@ import { PAIRED_TYPES, SECONDARY_STATUSES, TransferBody, transferBody } from "./
 const FROM = annotatedBodies({ ...ofSide("from_", TRANSFER_ANNOTATIONS), metadata: METADATA });
 const TO = annotatedBodies({ ...ofSide("to_", TRANSFER_ANNOTATIONS), metadata: pairs("recipient_metadata") });
 
-const MoveBody = Body(
+export const MoveBody = Body(
   {
     from_profile_id: Type.String({ ...ProfileIdParam, description: "The profile to debit; one of the caller's." }),
     to_profile_id: Type.String({ ...ProfileIdParam, description: "The profile to credit." }),
@@ -112,7 +112,7 @@ export function transferRoutes(api: Api, transfers: Transfers, profiles: Pick<Pr
   listRoute(api, transfers, profiles);
 }
 
-const MOVES = {
+export const MOVES = {
   platform: {
     scope: "transfer:write_platform_transfer",
     operationId: "createPlatformTransfer",
@@ -160,7 +160,7 @@ function moveRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"
 
 type Move = Every<Omit<TransferRequest, "from" | "to">> & Record<"from" | "to", Every<TransferSide>>;
 
-function moveOf(kind: "internal" | "platform", customerId: CustomerId, body: Static<typeof MoveBody>): Move {
+export function moveOf(kind: "internal" | "platform", customerId: CustomerId, body: Static<typeof MoveBody>): Move {
   const [from, to] = [profileIdOf(body.from_profile_id), profileIdOf(body.to_profile_id)];
   if (from === to) {
     throw invalid([

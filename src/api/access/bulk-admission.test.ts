@@ -1,0 +1,107 @@
+import { connect } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { until } from "../../../test/support/until.ts";
+import { RateLimiter } from "../../web/limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../../web/limits/rates.ts";
+
+let toy: ToyApi;
+let finish: () => void;
+let running: string[];
+afterEach(() => {
+  finish();
+  return toy.close();
+});
+
+/** A toy with a bulk route, whose handler waits for `finish`. A token is its customer's id. */
+async function start(): Promise<void> {
+  running = [];
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  toy = await startToyApi(
+    (api) => {
+      const config = { scope: "transfer:read_transfer", bulk: { maxValues: 2_000 } } as const;
+      api.post("/bulk", { config, bodyLimit: 1_048_576, schema: { hide: true } }, async (request) => {
+        const { items } = request.body as { readonly items: readonly unknown[] };
+        api.bulkAdmission.countItems(request, items.length);
+        running.push(request.grant.customerId);
+        await finished;
+        return {};
+      });
+    },
+    {
+      limiter: new RateLimiter({ ...DEFAULT_RATES, rest: 4 }, { now: () => 1_000_000 }),
+      verify: async (token) => ({ ...GRANT, customerId: token as never, clientId: token }),
+    },
+  );
+}
+
+const bulk = (token: string, json: unknown = { items: [] }): Promise<Answer> =>
+  ask(toy, "/bulk", { method: "POST", token, json });
+
+const remaining = ({ status, headers }: Answer) => [status, headers["ratelimit-remaining"]];
+
+test("a bulk counts as one request for each item, or for each KiB of its body if those are more", async () => {
+  await start();
+  finish();
+  expect(remaining(await bulk("acme", { items: Array(100).fill(1) }))).toEqual([200, "1100"]);
+  expect(remaining(await bulk("acme", { items: [1], notes: Array(99).fill("x".repeat(1_021)) }))).toEqual([
+    200,
+    "1000",
+  ]);
+  expect(remaining(await bulk("acme"))).toEqual([200, "999"]);
+  // Counted before it is parsed.
+  expect(remaining(await bulk("acme", "x".repeat(99 * 1_024)))).toEqual([400, "900"]);
+  const wait = problem(429, "Too Many Requests", "too many requests: try again in 1 second", {
+    headers: { "ratelimit-limit": "1200", "ratelimit-remaining": "898", "ratelimit-reset": "76", "retry-after": "1" },
+  });
+  expect(await bulk("acme", { items: Array(901).fill(1) })).toEqual(wait);
+  expect(running).toEqual(["acme", "acme", "acme"]);
+});
+
+test("a caller has four bulks at a time; further ones wait, and others do not", async () => {
+  await start();
+  const answers = [1, 2, 3, 4, 5, 6].map(() => bulk("acme"));
+  await until("four bulks are processed", () => running.length === 4);
+  answers.push(bulk("other"));
+  await until("another caller's is", () => running.length === 5);
+  expect(running).toEqual(["acme", "acme", "acme", "acme", "other"]);
+  finish();
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(7).fill(200));
+  expect(running).toHaveLength(7);
+});
+
+test("a bulk that is aborted gives its place to the next", async () => {
+  await start();
+  const aborting = new AbortController();
+  const { signal } = aborting;
+  const headers = { authorization: "Bearer acme", "content-type": "application/json" };
+  const aborted = [1, 2, 3, 4].map(() =>
+    fetch(`${toy.url}/bulk`, { method: "POST", headers, body: '{"items":[]}', signal }).catch(() => "aborted"),
+  );
+  await until("four bulks are processed", () => running.length === 4);
+  const next = bulk("acme");
+  aborting.abort();
+  await until("the next one is", () => running.length === 5);
+  finish();
+  expect([...(await Promise.all(aborted)), (await next).status]).toEqual([...Array(4).fill("aborted"), 200]);
+});
+
+test("callers that send their bodies slowly do not keep others from having theirs processed", async () => {
+  await start();
+  const { hostname, port } = new URL(toy.url);
+  const head = (token: string) =>
+    `POST /bulk HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
+  const slow = Array.from({ length: 32 }, (_, i) => {
+    const socket = connect(Number(port), hostname).on("error", () => undefined);
+    socket.write(head(`slow ${i % 8}`));
+    return socket;
+  });
+  finish();
+  // Slow bodies take no place of those that are processed.
+  expect(
+    (await Promise.all(Array.from({ length: 16 }, (_, i) => bulk(`quick ${i}`)))).map(({ status }) => status),
+  ).toEqual(Array(16).fill(200));
+  for (const socket of slow) socket.destroy();
+});

@@ -1,0 +1,137 @@
+/** A bulk of transfers on the wire. */
+import { type Static, Type } from "typebox";
+import { ProblemBody } from "../../problems/problem-responses.ts";
+import { Body, RefId } from "../../requests/schemas.ts";
+import { EXAMPLE_TRANSFER, TransferBody } from "../transfer-record.ts";
+import { MoveBody } from "../transfers.ts";
+
+/** Of the whole body. An item has 24 at most, and about 8 with what is usual. */
+export const MAX_VALUES = 25_000;
+export const MAX_BYTES = 1_048_576;
+const MAX_ITEMS = 1_000;
+
+const { ref_id: _optional, ...MOVE_FIELDS } = MoveBody.properties;
+
+export const ItemBody = Body(
+  {
+    ...MOVE_FIELDS,
+    ref_id: Type.String({
+      ...RefId,
+      description:
+        "The caller's own reference for this transfer, unique per kind of resource. If it is used again, the item's status is EXISTS, with the first record.",
+    }),
+  },
+  { title: "NewBulkTransferItem" },
+);
+
+const MODES = ["independent", "atomic"] as const;
+
+export const BulkBody = Body(
+  {
+    ref_id: Type.Optional(
+      Type.String({
+        ...RefId,
+        description: "The caller's own reference for the bulk. Echoed, never claimed: only the items' ref_ids are.",
+      }),
+    ),
+    mode: Type.Enum([...MODES], {
+      description: "independent: each item takes effect on its own. atomic: all items or none.",
+    }),
+    dry_run: Type.Optional(
+      Type.Boolean({ description: "Whether the items are only tried: nothing is saved. Default: false." }),
+    ),
+    items: Type.Array(Type.Unknown(), {
+      description: "The transfers, each with a ref_id of its own.",
+      minItems: 1,
+      maxItems: MAX_ITEMS,
+      "x-items": ItemBody,
+    }),
+  },
+  {
+    title: "NewBulkTransfer",
+    examples: [
+      {
+        ref_id: "payroll-2026-11",
+        mode: "independent",
+        items: [
+          {
+            from_profile_id: EXAMPLE_TRANSFER.profile_id,
+            to_profile_id: "0190d5a4-2222-7000-8000-000000000006",
+            amount: EXAMPLE_TRANSFER.amount,
+            asset: EXAMPLE_TRANSFER.asset,
+            ref_id: EXAMPLE_TRANSFER.ref_id,
+            metadata: EXAMPLE_TRANSFER.metadata,
+          },
+        ],
+      },
+    ],
+  },
+);
+
+/** By the name of their count. */
+export const STATUSES = {
+  completed: "COMPLETED",
+  rejected: "REJECTED",
+  exists: "EXISTS",
+  not_tried: "NOT_TRIED",
+  would_complete: "WOULD_COMPLETE",
+  unknown: "UNKNOWN",
+} as const;
+export type ItemStatus = (typeof STATUSES)[keyof typeof STATUSES];
+
+const Count = Type.Integer({ minimum: 0 });
+
+const ItemResult = Type.Object(
+  {
+    index: Type.Integer({ description: "The item's place in the request, from 0." }),
+    ref_id: Type.Optional(Type.String({ description: "The item's ref_id, if it has one." })),
+    status: Type.Enum(Object.values(STATUSES), {
+      description:
+        "COMPLETED: posted. REJECTED: see `problem`. EXISTS: its ref_id is that of `transfer`. NOT_TRIED: nothing was done. WOULD_COMPLETE: a dry run. UNKNOWN: it may have been posted. What is NOT_TRIED or UNKNOWN can be sent again.",
+    }),
+    transfer: Type.Optional(TransferBody),
+    problem: Type.Optional(ProblemBody),
+  },
+  { title: "BulkTransferItem", description: "What became of an item." },
+);
+
+export const BulkResult = Type.Object(
+  {
+    id: Type.String({
+      description: "The id of the request, as in the header X-Request-Id. Nothing is stored under it.",
+    }),
+    ref_id: Type.Optional(Type.String({ description: "The bulk's ref_id, as sent." })),
+    mode: Type.Enum([...MODES]),
+    dry_run: Type.Boolean(),
+    counts: Type.Object(
+      {
+        completed: Count,
+        rejected: Count,
+        exists: Count,
+        not_tried: Count,
+        would_complete: Count,
+        unknown: Count,
+      },
+      { description: "How many items have each status." },
+    ),
+    items: Type.Array(ItemResult, { description: "One for each item, in the order of the request." }),
+  },
+  {
+    title: "BulkTransfer",
+    description: "What became of each item of a bulk.",
+    examples: [
+      {
+        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f02",
+        ref_id: "payroll-2026-11",
+        mode: "independent",
+        dry_run: false,
+        counts: { completed: 1, rejected: 0, exists: 0, not_tried: 0, would_complete: 0, unknown: 0 },
+        items: [{ index: 0, ref_id: EXAMPLE_TRANSFER.ref_id, status: "COMPLETED", transfer: EXAMPLE_TRANSFER }],
+      },
+    ],
+  },
+);
+
+export type BulkBody = Static<typeof BulkBody>;
+export type BulkResult = Static<typeof BulkResult>;
+export type ItemResult = BulkResult["items"][number];

@@ -1,0 +1,221 @@
+/** Processes a bulk: reads its items, has them executed as its mode says, and answers what became of each. */
+import { setImmediate as otherWork } from "node:timers/promises";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { must } from "../../../std/assert.ts";
+import type { Uuid } from "../../../std/id.ts";
+import type { BulkItem, ItemOutcome, Transfers } from "../../../transfers/transfers.ts";
+import { ITEMS_AT_ONCE } from "../../access/bulk-admission.ts";
+import { present, problemInWords } from "../../domain-mapping.ts";
+import { knownProblem } from "../../error-handler.ts";
+import { invalid } from "../../problems/failing-fields.ts";
+import { Problem, unavailable } from "../../problems/problems.ts";
+import type { DomainRejection } from "../../problems/rejection-problems.ts";
+import { logOf } from "../../request-id.ts";
+import { readItem } from "../../requests/validation.ts";
+import { TransferBody, transferBody } from "../transfer-record.ts";
+import { moveOf } from "../transfers.ts";
+import { type BulkBody, type BulkResult, ItemBody, type ItemResult, type ItemStatus, STATUSES } from "./bulk-body.ts";
+
+/** No item is begun later after the request. Many clients give up after half a minute. */
+const MAX_MS = 20_000;
+/** Items that are read before other requests have their turn: about a millisecond. */
+const READ_AT_ONCE = 100;
+
+export interface Bulk {
+  readonly transfers: Transfers;
+  readonly request: FastifyRequest & { readonly body: BulkBody };
+  readonly reply: FastifyReply;
+  readonly kind: "internal" | "platform";
+}
+
+/** An item as it was read: a transfer, or the problem that it would get alone. */
+interface ReadItem {
+  readonly sent: unknown;
+  readonly refId: string | undefined;
+  readonly read: BulkItem | Problem;
+}
+
+/** What became of an item. */
+interface Ending {
+  readonly status: ItemStatus;
+  readonly transfer?: ItemResult["transfer"];
+  readonly problem?: Problem;
+}
+
+/** An ending whose transfer is still to be read. */
+interface Existing {
+  readonly existingId: Uuid;
+}
+
+/** @throws Problem if the bulk itself is wrong, or none of its items could be tried */
+export async function processBulk(bulk: Bulk): Promise<BulkResult> {
+  const items = await readItems(bulk);
+  rejectRepeated(items);
+  const endings = await process(bulk, items);
+  const wasTried = endings.some(({ status, problem }) => status !== "UNKNOWN" && problem?.status !== 503);
+  if (!wasTried) throw endings[0]?.problem ?? unavailable("none of the items could be tried");
+  return resultOf(bulk, items, endings);
+}
+
+// Read ---------------------------------------------------------------------------------------------------------------
+
+async function readItems(bulk: Bulk): Promise<ReadItem[]> {
+  const items: ReadItem[] = [];
+  for (const sent of bulk.request.body.items) {
+    if (items.length > 0 && items.length % READ_AT_ONCE === 0) await otherWork();
+    items.push(readOne(bulk, sent));
+  }
+  return items;
+}
+
+function readOne({ request, kind }: Bulk, sent: unknown): ReadItem {
+  const item = readItem(request, sent, ItemBody);
+  if (item.kind === "rejected") return { sent, refId: shownRefId(sent), read: item.rejection };
+  const refId = item.value.ref_id;
+  try {
+    return { sent, refId, read: { ...moveOf(kind, request.grant.customerId, item.value), refId } };
+  } catch (thrown) {
+    if (thrown instanceof Problem) return { sent, refId, read: thrown };
+    throw thrown;
+  }
+}
+
+/** Of an item that may be of any form. */
+function shownRefId(sent: unknown): string | undefined {
+  const { ref_id: refId } = (sent ?? {}) as { readonly ref_id?: unknown };
+  return typeof refId === "string" && refId.length <= 200 && refId.isWellFormed() ? refId : undefined;
+}
+
+/** @throws Problem 400: of two items with one ref_id only one could take effect */
+function rejectRepeated(items: readonly ReadItem[]): void {
+  const first = new Map<string, number>();
+  for (const [index, { refId }] of items.entries()) {
+    if (refId === undefined) continue;
+    const earlier = first.get(refId);
+    if (earlier !== undefined) {
+      const rule = `is that of items[${earlier}] too`;
+      throw invalid([{ field: `items[${index}].ref_id`, value: refId, rule }]);
+    }
+    first.set(refId, index);
+  }
+}
+
+// Execute ------------------------------------------------------------------------------------------------------------
+
+function process(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[]> | Ending[] {
+  const { mode, dry_run: isDryRun = false } = bulk.request.body;
+  if (mode === "independent" && !isDryRun) return moveEach(bulk, items);
+  const wrong = items.findIndex(({ read }) => read instanceof Problem);
+  if (mode === "independent" || wrong === -1) return inOneCommand(bulk, items);
+  return items.map(({ read }, i) =>
+    i === wrong && read instanceof Problem ? { status: "REJECTED", problem: read } : { status: "NOT_TRIED" },
+  );
+}
+
+async function inOneCommand({ transfers, request }: Bulk, items: readonly ReadItem[]): Promise<Ending[]> {
+  const { mode, dry_run: isDryRun = false } = request.body;
+  const moves = items.flatMap(({ read }) => (read instanceof Problem ? [] : [read]));
+  const bulk = { customerId: request.grant.customerId, items: moves };
+  const execute = () =>
+    isDryRun ? transfers.tryMoves(bulk, mode, request.caller) : transfers.moveAll(bulk, request.caller);
+  const outcomes = moves.length === 0 ? [] : await request.server.bulkAdmission.command(request, execute);
+  // In an atomic bulk an item that exists rejects the others, unless they all exist: then it is a retry.
+  const mayExist = mode === "independent" || outcomes.every(({ kind }) => kind === "exists");
+  const remaining = outcomes.values();
+  return items.map(({ read, sent }) => {
+    if (read instanceof Problem) return { status: "REJECTED", problem: read };
+    const outcome = must(remaining.next().value, "each transfer has an outcome");
+    return endingOf(outcome, { mayExist, isDryRun, problemOf: (why) => problemOf(request, why, sent) });
+  });
+}
+
+interface How {
+  readonly mayExist: boolean;
+  readonly isDryRun: boolean;
+  readonly problemOf: (why: DomainRejection) => Problem;
+}
+
+function endingOf(outcome: ItemOutcome, { mayExist, isDryRun, problemOf }: How): Ending {
+  if (outcome.kind === "not_tried") return { status: "NOT_TRIED" };
+  if (outcome.kind === "rejected") return { status: "REJECTED", problem: problemOf(outcome.rejection) };
+  if (outcome.kind === "done" && isDryRun) return { status: "WOULD_COMPLETE" };
+  const transfer = transferBody(outcome.record);
+  if (outcome.kind === "done") return { status: "COMPLETED", transfer };
+  if (mayExist) return { status: "EXISTS", transfer };
+  return { status: "REJECTED", problem: problemOf({ code: "already_exists", field: "ref_id", existing: transfer }) };
+}
+
+function problemOf({ server }: FastifyRequest, why: DomainRejection, sent: unknown): Problem {
+  return problemInWords(server.dialect, why, { body: sent, bodySchema: ItemBody, record: TransferBody });
+}
+
+/** As commands of their own, some at a time and begun in the order of the request. */
+async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[]> {
+  const until = performance.now() + MAX_MS;
+  const endings: (Ending | Existing)[] = [];
+  const remaining = items.entries();
+  const work = async (): Promise<void> => {
+    for (const [index, item] of remaining) {
+      const isOver = bulk.reply.raw.destroyed || performance.now() > until;
+      endings[index] = isOver ? notTried("the bulk took too long") : await moveOne(bulk, item);
+    }
+  };
+  await Promise.all(Array.from({ length: ITEMS_AT_ONCE }, work));
+  return withTransfers(bulk, endings);
+}
+
+async function moveOne({ transfers, request }: Bulk, { read, sent }: ReadItem): Promise<Ending | Existing> {
+  if (read instanceof Problem) return { status: "REJECTED", problem: read };
+  try {
+    const outcome = await request.server.bulkAdmission.item(request, () => transfers.move(read, request.caller));
+    if (outcome === undefined) return notTried("the service is at capacity: too many requests are waiting");
+    if (outcome.kind === "exists") return { existingId: outcome.id };
+    if (outcome.kind === "done") return { status: "COMPLETED", transfer: transferBody(outcome.value) };
+    return { status: "REJECTED", problem: problemOf(request, outcome.rejection, sent) };
+  } catch (thrown) {
+    return { status: "UNKNOWN", problem: knownProblem(thrown, request) ?? bugIn(request, thrown) };
+  }
+}
+
+const notTried = (why: string): Ending => ({ status: "NOT_TRIED", problem: unavailable(why) });
+
+function bugIn(request: FastifyRequest, thrown: unknown): Problem {
+  logOf(request).error({ err: thrown }, "item of a bulk failed: bug");
+  return new Problem(500, "internal error: quote the request_id when you report it", { cause: thrown });
+}
+
+/** Reads the transfers that have the ref_ids of items, all at once. */
+async function withTransfers({ transfers, request }: Bulk, endings: readonly (Ending | Existing)[]): Promise<Ending[]> {
+  const ids = endings.flatMap((ending) => ("existingId" in ending ? [ending.existingId] : []));
+  const { customerId } = request.grant;
+  const records = ids.length === 0 ? [] : await transfers.list({ customerId, ids, order: "ASC", limit: ids.length });
+  const byId = new Map(records.map((record) => [record.id, record]));
+  return endings.map((ending) => {
+    if (!("existingId" in ending)) return ending;
+    const record = must(byId.get(ending.existingId), "the customer can read the record that has its ref_id");
+    return { status: "EXISTS", transfer: transferBody(record) };
+  });
+}
+
+// Answer -------------------------------------------------------------------------------------------------------------
+
+function resultOf({ request }: Bulk, items: readonly ReadItem[], endings: readonly Ending[]): BulkResult {
+  const { ref_id, mode, dry_run = false } = request.body;
+  const results = endings.map(({ status, transfer, problem }, index) =>
+    present<ItemResult>({
+      index,
+      ref_id: items[index]?.refId,
+      status,
+      transfer,
+      problem: problem && request.server.problemBodyOf(request, problem),
+    }),
+  );
+  return present<BulkResult>({ id: request.id, ref_id, mode, dry_run, counts: countsOf(endings), items: results });
+}
+
+function countsOf(endings: readonly Ending[]): BulkResult["counts"] {
+  const counts = { completed: 0, rejected: 0, exists: 0, not_tried: 0, would_complete: 0, unknown: 0 };
+  const names = Object.keys(STATUSES) as (keyof typeof STATUSES)[];
+  for (const name of names) counts[name] = endings.filter(({ status }) => status === STATUSES[name]).length;
+  return counts;
+}
