@@ -83,7 +83,7 @@ comment on type transfer_type is
 
 create type crypto_network as enum (
   'BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR',
-  'INK', 'XLAYER');
+  'INK', 'XLAYER', 'AVALANCHE', 'DOGECOIN', 'SUI', 'ROBINHOOD', 'BNB');
 
 create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
 comment on type external_transfer_status is
@@ -661,6 +661,9 @@ comment on index transfer_ref_id_already_used is 'Rejects a ref_id that is taken
 create unique index chain_transaction_already_deposited on transfer (crypto_network, crypto_tx_hash, crypto_tx_index)
   nulls not distinct where crypto_tx_hash is not null and from_profile_id is null;
 comment on index chain_transaction_already_deposited is 'Rejects a second deposit of a transaction of a chain, and finds the first.';
+create index transfer_transaction on transfer (customer_id, crypto_tx_hash, id) where crypto_tx_hash is not null;
+comment on index transfer_transaction is
+  'Lists by crypto_tx_hashes, page by page. What external_transfer names instead is in external_transfer_transaction.';
 create index transfer_from_profile on transfer (from_profile_id, id) where from_profile_id is not null;
 comment on index transfer_from_profile is 'Lists by profile_ids, page by page: the debits.';
 create index transfer_to_profile on transfer (to_profile_id, id) where to_profile_id is not null;
@@ -710,6 +713,8 @@ comment on column external_transfer.crypto_tx_hash is
 comment on column external_transfer.version is 'The version of the row, and the number of its steps. A write states the version that it was decided on.';
 comment on column external_transfer.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index external_transfer_pkey is 'The steps of a transfer that is read or goes on; and a customer''s, by creation.';
+create index external_transfer_transaction on external_transfer (customer_id, crypto_tx_hash, id) where crypto_tx_hash is not null;
+comment on index external_transfer_transaction is 'Lists by crypto_tx_hashes, page by page: what a step has named.';
 create index external_transfer_updated on external_transfer (customer_id, updated_at, id);
 comment on index external_transfer_updated is 'Lists of a customer by the time of the last change, page by page.';
 create index external_transfer_open on external_transfer (customer_id, id) where status in ('requested', 'approved', 'sent');

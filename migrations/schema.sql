@@ -79,7 +79,7 @@ create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening', 'l
 -- a record is: INTERNAL_TRANSFER_DEBIT, for example.
 create type transfer_type as enum ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
 
-create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER');
+create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER', 'AVALANCHE', 'DOGECOIN', 'SUI', 'ROBINHOOD', 'BNB');
 
 -- A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a
 -- network; and at last completed, or failed: it came back. Before it is sent it can be cancelled. None of these steps
@@ -633,6 +633,8 @@ CREATE INDEX transfer_to_account ON public.transfer USING btree (to_customer_id,
 CREATE INDEX transfer_to_identity ON public.transfer USING btree (to_customer_id, to_identity_id, id) WHERE (to_identity_id IS NOT NULL);
 -- Lists by profile_ids, page by page: the credits.
 CREATE INDEX transfer_to_profile ON public.transfer USING btree (to_profile_id, id) WHERE (to_profile_id IS NOT NULL);
+-- Lists by crypto_tx_hashes, page by page. What external_transfer names instead is in external_transfer_transaction.
+CREATE INDEX transfer_transaction ON public.transfer USING btree (customer_id, crypto_tx_hash, id) WHERE (crypto_tx_hash IS NOT NULL);
 grant select, insert on transfer to service;
 
 -- How far a deposit or a withdrawal is whose transfer has_steps: what of it changes. While a withdrawal is requested,
@@ -675,6 +677,8 @@ END)
 CREATE INDEX external_transfer_failed ON public.external_transfer USING btree (customer_id, id) WHERE (status = ANY (ARRAY['failed'::external_transfer_status, 'cancelled'::external_transfer_status]));
 -- What is PENDING: of a customer, and of all for the operator and verify.
 CREATE INDEX external_transfer_open ON public.external_transfer USING btree (customer_id, id) WHERE (status = ANY (ARRAY['requested'::external_transfer_status, 'approved'::external_transfer_status, 'sent'::external_transfer_status]));
+-- Lists by crypto_tx_hashes, page by page: what a step has named.
+CREATE INDEX external_transfer_transaction ON public.external_transfer USING btree (customer_id, crypto_tx_hash, id) WHERE (crypto_tx_hash IS NOT NULL);
 -- Lists of a customer by the time of the last change, page by page.
 CREATE INDEX external_transfer_updated ON public.external_transfer USING btree (customer_id, updated_at, id);
 grant select, insert, update on external_transfer to service;

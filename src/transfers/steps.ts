@@ -17,7 +17,7 @@ import {
   externalTransferTable,
   mayFollow,
 } from "./external-transfer.ts";
-import { creditOf, debitOf, type Transfer, type TransferRecord } from "./transfer.ts";
+import { canonicalTransaction, creditOf, debitOf, type Transfer, type TransferRecord } from "./transfer.ts";
 
 /** The transaction of a chain is of withdrawals only, and may be learned when it is sent or when it has arrived. */
 export type Step =
@@ -57,7 +57,7 @@ export function decideStep(
   const was = state.get(externalTransferTable, externalTransferKey(customerId, id).key);
   if (was === undefined) return reject({ code: "no_steps", id });
   const updatedAt = Math.max(now, was.updatedAt) as Instant;
-  const transaction = transactionIn(step, was);
+  const transaction = transactionIn(step, was, transfer.cryptoNetwork);
   assert(isWithdrawal || transaction.cryptoTxHash === undefined, "the transaction of a deposit is in its transfer");
   const is: ExternalTransfer = { ...was, ...transaction, status: step.to, reason: reasonIn(step), updatedAt };
   if (isSameStep(was, is)) return accept(recordOf(transfer, was), {});
@@ -132,9 +132,10 @@ const reasonIn = (step: Step): string | undefined => ("reason" in step ? step.re
 function transactionIn(
   step: Step,
   { cryptoTxHash, cryptoTxIndex }: ExternalTransfer,
+  network: Transfer["cryptoNetwork"],
 ): Pick<ExternalTransfer, "cryptoTxHash" | "cryptoTxIndex"> {
   if (!("cryptoTxHash" in step) || step.cryptoTxHash === undefined) return { cryptoTxHash, cryptoTxIndex };
-  return { cryptoTxHash: step.cryptoTxHash, cryptoTxIndex: step.cryptoTxIndex };
+  return { cryptoTxHash: undefined, cryptoTxIndex: undefined, ...canonicalTransaction(network, step) };
 }
 
 /** Of a deposit or a withdrawal. */

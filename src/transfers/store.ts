@@ -21,6 +21,7 @@ import {
   creditOf,
   type Direction,
   debitOf,
+  formsOfHash,
   type RecordType,
   SIDES,
   TRANSFER_ANNOTATIONS,
@@ -45,6 +46,8 @@ export interface TransferFilter extends ListOptions<RecordPosition>, AnnotationF
   /** The customer's own: another's would be searched for in all transfers of the customer. */
   readonly profileIds?: readonly string[] | undefined;
   readonly ids?: readonly Uuid[] | undefined;
+  /** Of the transaction on a chain, in any form. */
+  readonly cryptoTxHashes?: readonly string[] | undefined;
   readonly refIds?: readonly string[] | undefined;
   readonly types?: readonly RecordType[] | undefined;
   readonly statuses?: readonly TransferStatus[] | undefined;
@@ -205,6 +208,7 @@ interface RowFilter extends Omit<TransferFilter, "after"> {
 function rowBranches(filter: RowFilter): Sql[] {
   // Only the one who requested a transfer sees its ref_id.
   if (filter.refIds !== undefined) return [requestedBranch(filter)];
+  if (filter.ids === undefined && filter.cryptoTxHashes !== undefined) return hashBranches(filter);
   const isBy = (sought: Sought) => filter[sought.filter] !== undefined;
   const [debit, credit] = [SOUGHT.DEBIT.find(isBy), SOUGHT.CREDIT.find(isBy)];
   if (filter.ids !== undefined || debit === undefined || credit === undefined)
@@ -221,12 +225,65 @@ const MOST_BRANCHES = 8;
  * how rare it is: a rare one is not looked for among all that its customer has. Of many, each is looked up in the index.
  */
 function soughtBranches(filter: RowFilter, by: Sought, direction: Direction): Sql[] {
-  const wanted = filter[by.filter] ?? [];
-  if (wanted.length <= MOST_BRANCHES)
-    return wanted.map((value) => sql`(${soughtBranch(filter, by, sql`${value}`, direction)})`);
+  return branchesBy(filter[by.filter] ?? [], by.type, (value) => soughtBranch(filter, by, value, direction));
+}
+
+function branchesBy(wanted: readonly string[], type: Sought["type"], branchOf: (value: Sql) => Sql): Sql[] {
+  if (wanted.length <= MOST_BRANCHES) return wanted.map((value) => sql`(${branchOf(sql`${value}`)})`);
   return [
-    sql`(select of_one.* from unnest(${wanted}::${textOf(by.type)}[]) as wanted(value)
-           cross join lateral (${soughtBranch(filter, by, textOf("wanted.value"), direction)}) as of_one)`,
+    sql`(select of_one.* from unnest(${wanted}::${textOf(type)}[]) as wanted(value)
+           cross join lateral (${branchOf(textOf("wanted.value"))}) as of_one)`,
+  ];
+}
+
+/**
+ * Deposits and withdrawals by the transaction on a chain: those that name it in their row, and those that named it with a
+ * later step, which counts instead.
+ */
+function hashBranches(filter: RowFilter): Sql[] {
+  const hashes = formsOf(filter.cryptoTxHashes);
+  const inRow = sql`(t.has_steps is null or not exists (select from external_transfer e
+    where e.customer_id = t.customer_id and e.id = t.id and e.crypto_tx_hash is not null))`;
+  const named = branchesBy(hashes, "text", (hash) =>
+    hashBranch(
+      filter,
+      sql`transfer t where t.customer_id = ${filter.customerId} and t.crypto_tx_hash = ${hash} and ${inRow}`,
+    ),
+  );
+  if (filter.isComplete === true) return named;
+  const byStep = branchesBy(hashes, "text", (hash) =>
+    hashBranch(
+      filter,
+      sql`external_transfer e join transfer t on t.customer_id = e.customer_id and t.id = e.id
+           where e.customer_id = ${filter.customerId} and e.crypto_tx_hash = ${hash}`,
+    ),
+  );
+  return [...named, ...byStep];
+}
+
+function hashBranch(filter: RowFilter, rows: Sql): Sql {
+  const others = { ...filter, cryptoTxHashes: undefined };
+  const [debit, credit] = [debitIs(others), creditIs(others)];
+  const conditions = [...rowsWithin(filter), ...rowsFrom(filter), sql`(${isTrue(debit)} or ${isTrue(credit)})`];
+  return sql`select ${COLUMNS}, ${isTrue([...debit, ...debitBehind(filter)])} as debit,
+                    ${isTrue([...credit, ...creditBehind(filter)])} as credit
+     from ${rows} and ${joined(conditions, " and ")} order by t.id ${textOf(filter.order)} limit ${filter.limit + 1}`;
+}
+
+/** From the row at which the page before ended, for the other record of it. */
+function rowsFrom({ after, order }: RowFilter): Sql[] {
+  if (after === undefined) return [];
+  return [order === "ASC" ? sql`t.id >= ${evenOf(after)}` : sql`t.id <= ${after}`];
+}
+
+const formsOf = (hashes: readonly string[] = []): string[] => [...new Set(hashes.flatMap(formsOfHash))];
+
+/** Whether the transaction that a row's record shows is a wanted one. */
+function hasHash({ cryptoTxHashes }: Pick<TransferFilter, "cryptoTxHashes">): Sql[] {
+  if (cryptoTxHashes === undefined) return [];
+  return [
+    sql`coalesce((select e.crypto_tx_hash from external_transfer e
+      where t.has_steps and e.customer_id = t.customer_id and e.id = t.id), t.crypto_tx_hash) = any(${formsOf(cryptoTxHashes)}::text[])`,
   ];
 }
 
@@ -266,10 +323,9 @@ const earliest = (one: Uuid | undefined, other: Uuid | undefined): Uuid | undefi
  * Each bound is stated once: the planner takes a condition that is stated twice for a rarer one.
  */
 function requestedBranch(filter: RowFilter): Sql {
-  const { customerId, order, limit, after } = filter;
+  const { customerId, order, limit } = filter;
   const [debit, credit] = [debitIs(filter), [sql`t.to_customer_id = ${customerId}`, ...creditIs(filter)]];
-  const rows = rowsWithin(filter);
-  if (after !== undefined) rows.push(order === "ASC" ? sql`t.id >= ${evenOf(after)}` : sql`t.id <= ${after}`);
+  const rows = [...rowsWithin(filter), ...rowsFrom(filter)];
   return sql`(select ${COLUMNS}, ${isTrue([...debit, ...debitBehind(filter)])} as debit,
                      ${isTrue([...credit, ...creditBehind(filter)])} as credit
      from transfer t
@@ -333,7 +389,7 @@ function sideIs(direction: Direction, filter: Omit<TransferFilter, "after">): Sq
 /** Whether the row's debit is one of the wanted records. */
 function debitIs(filter: Omit<TransferFilter, "after">): Sql[] {
   const { ids, types } = filter;
-  const conditions = [sql`t.from_profile_id is not null`, ...sideIs("DEBIT", filter)];
+  const conditions = [sql`t.from_profile_id is not null`, ...sideIs("DEBIT", filter), ...hasHash(filter)];
   if (ids !== undefined) conditions.push(sql`t.id = any(${ids}::uuid[])`);
   if (types !== undefined) conditions.push(sql`t.type = any(${typesOf("DEBIT", types)}::transfer_type[])`);
   return conditions;
@@ -348,7 +404,7 @@ function debitBehind({ after, order }: RowFilter): Sql[] {
 /** Whether the row's credit is one of the wanted records. */
 function creditIs(filter: Omit<TransferFilter, "after">): Sql[] {
   const { ids, refIds, types } = filter;
-  const conditions = [sql`t.to_profile_id is not null`, ...sideIs("CREDIT", filter)];
+  const conditions = [sql`t.to_profile_id is not null`, ...sideIs("CREDIT", filter), ...hasHash(filter)];
   if (types !== undefined) conditions.push(sql`t.type = any(${typesOf("CREDIT", types)}::transfer_type[])`);
   if (refIds !== undefined) conditions.push(sql`t.from_profile_id is null`);
   if (ids !== undefined)

@@ -68,6 +68,11 @@ export const CRYPTO_NETWORKS = [
   "STELLAR",
   "INK",
   "XLAYER",
+  "AVALANCHE",
+  "DOGECOIN",
+  "SUI",
+  "ROBINHOOD",
+  "BNB",
 ] as const;
 export type CryptoNetwork = (typeof CRYPTO_NETWORKS)[number];
 
@@ -174,15 +179,40 @@ export function refIdClaims(customerId: CustomerId, refId: string | undefined, i
   return [{ customerId, kind: "transfer", refId, id, keptBy: { index: REF_IDS, values: [customerId, refId] } }];
 }
 
-/**
- * The hash as one text for each transaction: hexadecimal digits mean the same in either case. Solana's hashes are base58, in
- * which case matters.
- */
-export function canonicalHash(network: CryptoNetwork | undefined, hash: string | undefined): string | undefined {
-  return network !== "SOLANA" && /^(?:0x)?[0-9a-f]+$/i.test(hash ?? "") ? hash?.toLowerCase() : hash;
+type ChainTransaction = Pick<ExternalTransferDetails, "cryptoTxHash" | "cryptoTxIndex">;
+
+/** Their hashes are base58, in which case matters. */
+const BASE58_NETWORKS: ReadonlySet<CryptoNetwork | undefined> = new Set(["SOLANA", "SUI"]);
+/** Their hashes are hexadecimal digits; those of all others begin with 0x. */
+const BARE_NETWORKS: ReadonlySet<CryptoNetwork | undefined> = new Set([
+  ...(["BITCOIN", "BITCOIN_CASH", "LITECOIN", "DOGECOIN", "STELLAR"] as const),
+]);
+const HEXADECIMAL = /^(?:0x)?[0-9a-f]+$/i;
+
+/** Each transaction as one text, however it is written: hexadecimal digits in lower case, an index without leading zeros. */
+export function canonicalTransaction(
+  network: CryptoNetwork | undefined,
+  { cryptoTxHash: hash, cryptoTxIndex: index }: ChainTransaction,
+): ChainTransaction {
+  const cryptoTxIndex = index !== undefined && /^[0-9]+$/.test(index) ? index.replace(/^0+(?=[0-9])/, "") : index;
+  if (hash === undefined || BASE58_NETWORKS.has(network) || !HEXADECIMAL.test(hash))
+    return { cryptoTxHash: hash, cryptoTxIndex };
+  const digits = hash.toLowerCase().replace(/^0x/, "");
+  return { cryptoTxHash: BARE_NETWORKS.has(network) ? digits : `0x${digits}`, cryptoTxIndex };
 }
 
-/** A transaction on a chain is deposited once, whichever customer it is for. @returns no claim if none is named */
+/** Every text that a hash may be stored as, of whichever network it is. */
+export function formsOfHash(hash: string): readonly string[] {
+  const forms = (["BITCOIN", "ETHEREUM", "SOLANA"] as const).map(
+    (network) => canonicalTransaction(network, { cryptoTxHash: hash }).cryptoTxHash ?? hash,
+  );
+  return [...new Set(forms)];
+}
+
+/**
+ * A transaction on a chain is deposited once, whichever customer it is for. One that names no output is the first one.
+ * @returns no claim if none is named
+ */
 export function chainDepositClaims(customerId: CustomerId, details: ExternalTransferDetails, id: Uuid): Claim[] {
   const { cryptoNetwork, cryptoTxHash, cryptoTxIndex = null } = details;
   if (cryptoNetwork === undefined || cryptoTxHash === undefined) return [];

@@ -32,7 +32,7 @@ import {
 } from "./rules.ts";
 import { decideStep, type Step, type StepRejection, stepKeys } from "./steps.ts";
 import { findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
-import { canonicalHash, chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
+import { canonicalTransaction, chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
 
 export type { BulkItem, BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.ts";
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
@@ -92,7 +92,7 @@ export function createTransfers(parts: Parts): Transfers {
     moveAll: (bulk, caller) => moveAll(parts, bulk, caller),
     tryMoves: (bulk, mode, caller) => tryMoves(parts, bulk, mode, caller),
     deposit: (request, caller) => deposit(parts, request, caller),
-    recordExternal: (request, caller) => cross(parts, { ...request, details: canonical(request.details) }, caller),
+    recordExternal: (request, caller) => cross(parts, { ...request, details: canonical(request) }, caller),
     step: (customerId, id, step, caller) => takeStep(parts, customerId, id, step, caller),
     deactivate: (customerId, profileId, caller) => deactivate(parts, customerId, profileId, caller),
     find: (customerId, id) => findTransfer(database, customerId, id),
@@ -145,8 +145,14 @@ function deposit(
   });
 }
 
-function canonical(details: ExternalTransferRequest["details"]): ExternalTransferRequest["details"] {
-  return { ...details, cryptoTxHash: canonicalHash(details.cryptoNetwork, details.cryptoTxHash) };
+function canonical({
+  details,
+  direction,
+}: Pick<ExternalTransferRequest, "details" | "direction">): ExternalTransferRequest["details"] {
+  const transaction = canonicalTransaction(details.cryptoNetwork, details);
+  // Named without an output, a deposit could be made once more with its first one.
+  const isWhole = direction === "CREDIT" && transaction.cryptoTxHash !== undefined;
+  return { ...details, ...transaction, cryptoTxIndex: transaction.cryptoTxIndex ?? (isWhole ? "0" : undefined) };
 }
 
 function cross(

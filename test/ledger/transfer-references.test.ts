@@ -97,13 +97,26 @@ test("other outputs of a transaction, other networks, and withdrawals that name 
   const requests: ExternalTransferRequest[] = [
     deposit,
     onChain(to, "0xdef", "1"),
-    onChain(to, "0xdef"),
     { ...deposit, details: { ...deposit.details, cryptoNetwork: "BASE" } },
     { ...deposit, direction: "DEBIT", type: "CRYPTO_WITHDRAWAL" },
     { ...deposit, direction: "DEBIT", type: "CRYPTO_WITHDRAWAL" },
   ];
   for (const request of requests) expect((await one.transfers.recordExternal(request, TESTER)).kind).toBe("done");
   expect((await one.transfers.recordExternal(deposit, TESTER)).kind).toBe("exists");
+  expect(await availableUsd(db.owner, [to.id])).toEqual(["1"]);
+});
+
+test("a transaction that names no output is its first, and outputs are the same with leading zeros", async () => {
+  const [to] = (await profiles(1)) as [To];
+  const [one] = nodes as [(typeof nodes)[0]];
+  const first = await one.transfers.recordExternal(onChain(to, "0x0f"), TESTER);
+  expect(first).toMatchObject({ kind: "done", value: { cryptoTxIndex: "0" } });
+  for (const index of ["0", "00", undefined]) {
+    expect((await one.transfers.recordExternal(onChain(to, "0x0f", index), TESTER)).kind, index).toBe("exists");
+  }
+  const tenth = await one.transfers.recordExternal(onChain(to, "0x0f", "010"), TESTER);
+  expect(tenth).toMatchObject({ kind: "done", value: { cryptoTxIndex: "10" } });
+  expect((await one.transfers.recordExternal(onChain(to, "0x0f", "10"), TESTER)).kind).toBe("exists");
   expect(await availableUsd(db.owner, [to.id])).toEqual(["2"]);
 });
 
@@ -117,11 +130,11 @@ test("a hash in hexadecimal digits is the same transaction in either case, and o
   const first = await record("ETHEREUM", "0xDEC0DE");
   expect(first).toMatchObject({ kind: "done", value: { cryptoTxHash: "0xdec0de" } });
   const id = first?.kind === "done" ? first.value.id : undefined;
-  for (const hash of ["0xdec0de", "0XDec0dE", "0xDEC0DE"]) {
+  for (const hash of ["0xdec0de", "0XDec0dE", "0xDEC0DE", "DEC0DE"]) {
     expect(await record("ETHEREUM", hash)).toMatchObject({ kind: "exists", id });
   }
   expect((await record("BITCOIN", "DEC0DE"))?.kind).toBe("done");
-  expect((await record("BITCOIN", "dec0de"))?.kind).toBe("exists");
+  expect((await record("BITCOIN", "0xdec0de"))?.kind).toBe("exists");
   expect((await record("SOLANA", "DEC1DE"))?.kind).toBe("done");
   expect(await record("SOLANA", "dec1de")).toMatchObject({ kind: "done", value: { cryptoTxHash: "dec1de" } });
   expect(await availableUsd(db.owner, [to.id])).toEqual(["4"]);

@@ -47,6 +47,9 @@ beforeAll(async () => {
             created_at + interval '1 day', case when created_at < timestamptz '2026-01-01 01:00' then 'no such bank' end, 4, 1, 1
        from transfer where has_steps`,
   );
+  // As of transactions on a chain: one that every tenth names, and one that steps have named.
+  await db.owner.rows("update transfer set crypto_tx_hash = '0xa11' where ref_id like '%5'");
+  await db.owner.rows("update external_transfer set crypto_tx_hash = '0x57e9' where status = 'completed'");
   await db.owner.rows("vacuum analyze transfer, external_transfer");
 });
 afterAll(() => db.close());
@@ -88,6 +91,13 @@ const CASES = casesOf<TransferFilter>(102, {
   refIds: [
     ["ref_id", { refIds: ["ref-5000"] }, 1],
     ["ref_id of another customer", { customerId: SMALL, refIds: ["ref-5000"] }, 0],
+  ],
+  cryptoTxHashes: [
+    ["transaction that many have", { cryptoTxHashes: ["A11"] }, 102],
+    ["transaction that steps have named", { cryptoTxHashes: ["0x57E9"] }, 102],
+    ["transaction that is not there", { cryptoTxHashes: ["0xfff"] }, 0],
+    ["transaction of another customer", { customerId: SMALL, cryptoTxHashes: ["0x57e9"] }, 0],
+    ["more transactions than have branches", { cryptoTxHashes: [..."0123456789"].map((n) => `0xa${n}1`) }, 102],
   ],
   ids: [["id", { ids: [idOf(700)] }, 1]],
   types: [["type that most have", { types: ["INTERNAL_TRANSFER_DEBIT"] }, 102]],

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { amountOf } from "../../src/money/amount.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { TESTER } from "../support/movements.ts";
 import { expectProblem, expectSuccess, failingField } from "../support/problems.ts";
+import { unwrap } from "../support/results.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 
 const UNKNOWN = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
@@ -262,4 +265,53 @@ test("a used ref_id returns the first record, whatever the amount or profile of 
   const [theirs, target] = [await service.profile(other, { USD: "1" }), await service.profile(other)];
   const theirBody = { ...body, from_profile_id: theirs, to_profile_id: target };
   expectSuccess(await move("internal", theirBody, other.token));
+});
+
+test("deposits and withdrawals are found by the hash of their transaction, in any form, the one that a step named last", async () => {
+  const owner = await service.customer("Owner");
+  const profileId = await service.profile(owner, { USD: "10" });
+  const { transfers } = service.service;
+  const record = async (direction: "CREDIT" | "DEBIT", details: object, hasSteps?: true) => {
+    const type = direction === "CREDIT" ? "CRYPTO_DEPOSIT" : "CRYPTO_WITHDRAWAL";
+    const what = { profileId, amount: amountOf("1"), asset: "USD", direction, type, details } as const;
+    const request = { customerId: owner.id, ...what, ...(hasSteps && { hasSteps }) };
+    const made = await transfers.recordExternal(request, TESTER);
+    if (made.kind !== "done") throw new Error(JSON.stringify(made));
+    return made.value.id;
+  };
+  const deposit = await record("CREDIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xAB01" });
+  const onBitcoin = await record("CREDIT", { cryptoNetwork: "BITCOIN", cryptoTxHash: "AB01" });
+  const onSolana = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "5xWq" });
+  const replaced = await record("DEBIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xab02" }, true);
+  for (const step of [{ to: "approved" }, { to: "sent", cryptoTxHash: "AB03" }] as const) {
+    unwrap(await transfers.step(owner.id, replaced, step, TESTER));
+  }
+  const found = async (query: string): Promise<string[]> => {
+    const answer = await service.call("GET", `/v2/transfer/transfers?order=ASC&${query}`, { as: owner.token });
+    return answer.body.items.map(({ id }: { id: string }) => id);
+  };
+  for (const hash of ["0xab01", "0xAB01", "AB01", "ab01"]) {
+    expect(await found(`crypto_tx_hashes=${hash}`)).toEqual([deposit, onBitcoin]);
+  }
+  expect(await found("crypto_tx_hashes=5xWq")).toEqual([onSolana]);
+  expect(await found("crypto_tx_hashes=5xwq")).toEqual([]);
+  expect(await found("crypto_tx_hashes=0xab02")).toEqual([]);
+  expect(await found("crypto_tx_hashes=ab02&crypto_tx_hashes=ab03")).toEqual([replaced]);
+  expect(await found("crypto_tx_hashes=ab01&crypto_tx_hashes=0xab03")).toEqual([deposit, onBitcoin, replaced]);
+  for (const further of [
+    "type=CRYPTO_WITHDRAWAL",
+    "statuses=PENDING",
+    `ids=${replaced}`,
+    "statuses=PENDING&order_by=UPDATED_AT",
+  ]) {
+    expect(await found(`crypto_tx_hashes=ab01&crypto_tx_hashes=ab03&${further}`), further).toEqual([replaced]);
+  }
+  expect(await found("crypto_tx_hashes=ab01&crypto_tx_hashes=ab03&order_by=UPDATED_AT")).toEqual([
+    deposit,
+    onBitcoin,
+    replaced,
+  ]);
+  const stranger = await service.customer("Stranger");
+  const theirs = await service.call("GET", "/v2/transfer/transfers?crypto_tx_hashes=ab01", { as: stranger.token });
+  expect(theirs.body.items).toEqual([]);
 });

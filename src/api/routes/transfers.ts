@@ -77,6 +77,13 @@ const ListTransfersQuery = ListQuery(
     ids: Repeatable(UuidText, "These records."),
     group_ids: Repeatable(UuidText, "The records of these internal and platform transfers."),
     ref_ids: Repeatable(ShortText("A ref_id.", "payout-0042"), "Records with these ref_ids."),
+    crypto_tx_hashes: Repeatable(
+      ShortText(
+        "The hash of a transaction on a chain.",
+        "0x5d3f7c8e2a1b4d6f5d3f7c8e2a1b4d6f5d3f7c8e2a1b4d6f5d3f7c8e2a1b4d6f",
+      ),
+      "Deposits and withdrawals of these transactions. Hexadecimal digits match in either case, with 0x or without.",
+    ),
     ...ANNOTATION_FILTERS.schemas,
     type: Repeatable(Type.Enum([...RECORD_TYPES]), "Records of these types."),
     statuses: Repeatable(
@@ -255,6 +262,7 @@ function filterOf(customerId: CustomerId, query: Static<typeof ListTransfersQuer
     orderBy: query.order_by === "UPDATED_AT" ? "UPDATED_AT" : undefined,
     ids: intersect(query.ids?.map(uuidOf), groups?.flatMap(recordIdsOf)),
     refIds: query.ref_ids,
+    cryptoTxHashes: query.crypto_tx_hashes,
     ...ANNOTATION_FILTERS.read(query),
     // The id of a deposit may be even like a group's, but deposits have no group.
     types: intersect(query.type, groups && PAIRED_TYPES),
