@@ -9,7 +9,7 @@ import { run } from "./in-process.ts";
 interface Record {
   readonly id: string;
   readonly status: string;
-  readonly status_details?: { readonly step: string; readonly message: string };
+  readonly status_details?: { readonly progress: { readonly step: string; readonly message: string } };
 }
 
 let db: TestDatabase;
@@ -47,16 +47,16 @@ test("a withdrawal is requested, approved, sent and completed, and each step say
   const { id } = requested;
   expect(requested).toMatchObject({
     status: "PENDING",
-    status_details: { step: "REQUESTED", message: "Waiting for approval" },
+    status_details: { progress: { step: "REQUESTED", message: "Waiting for approval" } },
   });
   expect(await json("transfer", "approve", id)).toMatchObject({
     status: "PENDING",
-    status_details: { step: "APPROVED" },
+    status_details: { progress: { step: "APPROVED" } },
   });
   expect(await json("transfer", "send", id, "--tx-hash", "0xabc")).toMatchObject({
     status: "PENDING",
     crypto_tx_hash: "0xabc",
-    status_details: { step: "SENT", message: "Sent, not confirmed yet" },
+    status_details: { progress: { step: "SENT", message: "Sent, not confirmed yet" } },
   });
   const completed = await json<Record>("transfer", "complete", id);
   expect([completed.status, completed.status_details]).toEqual(["COMPLETED", undefined]);
@@ -68,7 +68,7 @@ test("a withdrawal is cancelled with a reason, once", async () => {
   const cancelled = await json<Record>(...cancel);
   expect(cancelled).toMatchObject({
     status: "FAILED",
-    status_details: { step: "CANCELLED", message: "Cancelled: asked for by phone" },
+    status_details: { progress: { step: "CANCELLED", message: "Cancelled: asked for by phone" } },
   });
   expect(await json(...cancel)).toEqual(cancelled);
   expect(await errorOf("transfer", "cancel", id, "--reason", "another")).toContain(

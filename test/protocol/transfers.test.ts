@@ -282,10 +282,17 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
   const deposit = await record("CREDIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xAB01" });
   const onBitcoin = await record("CREDIT", { cryptoNetwork: "BITCOIN", cryptoTxHash: "AB01" });
   const onSolana = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "5xWq" });
-  const replaced = await record("DEBIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xab02" }, true);
+  const replaced = await record(
+    "DEBIT",
+    { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xab02", cryptoTxIndex: "7" },
+    true,
+  );
   for (const step of [{ to: "approved" }, { to: "sent", cryptoTxHash: "AB03" }] as const) {
     unwrap(await transfers.step(owner.id, replaced, step, TESTER));
   }
+  const shown = (await read(replaced, owner.token)).body;
+  expect(shown).toMatchObject({ crypto_tx_hash: "0xab03", status_details: { progress: { step: "SENT" } } });
+  expect(shown.crypto_tx_index).toBeUndefined();
   const found = async (query: string): Promise<string[]> => {
     const answer = await service.call("GET", `/v2/transfer/transfers?order=ASC&${query}`, { as: owner.token });
     return answer.body.items.map(({ id }: { id: string }) => id);

@@ -118,7 +118,7 @@ function expectOrderFollows(before: Shown, now: Shown, what: string): void {
 
 /** How far a deposit or a withdrawal is. */
 function stepOf({ status, status_details: details }: Shown): string {
-  return (details as { readonly step: string } | undefined)?.step ?? status;
+  return (details as { readonly progress: { readonly step: string } } | undefined)?.progress.step ?? status;
 }
 
 function expectExternalTransferFollows(before: Shown, now: Shown, what: string): void {

@@ -80,8 +80,11 @@ export const TransferBody = Type.Object(
     status_details: Type.Optional(
       Type.Object(
         {
-          step: Type.Enum(["REQUESTED", "APPROVED", "SENT", "FAILED", "CANCELLED"]),
-          message: Type.String({ examples: ["Approved, not sent yet"] }),
+          // An object, as each member of the vendor's is: its clients read it as one, whatever it is called.
+          progress: Type.Object({
+            step: Type.Enum(["REQUESTED", "APPROVED", "SENT", "FAILED", "CANCELLED"]),
+            message: Type.String({ examples: ["Approved, not sent yet"] }),
+          }),
         },
         { description: "How far a PENDING deposit or withdrawal is, or why it FAILED. Not of a COMPLETED record." },
       ),
@@ -140,7 +143,7 @@ export function transferBody(transfer: TransferRecord): Static<typeof TransferBo
     destination_address: transfer.destinationAddress,
     crypto_network: transfer.cryptoNetwork,
     crypto_tx_hash: steps?.cryptoTxHash ?? transfer.cryptoTxHash,
-    crypto_tx_index: steps?.cryptoTxIndex ?? transfer.cryptoTxIndex,
+    crypto_tx_index: steps?.cryptoTxHash === undefined ? transfer.cryptoTxIndex : steps.cryptoTxIndex,
     auto_conversion: {},
     group_id: groupOf(transfer),
     fiat_account_id: undefined,
@@ -162,7 +165,7 @@ function detailsOf({ steps, direction }: TransferRecord): Static<typeof Transfer
   if (steps === undefined || steps.status === "completed") return undefined;
   const { status, reason } = steps;
   const message = MESSAGES[direction][status] + (reason === undefined ? "" : `: ${reason}`);
-  return { step: STEPS[status], message };
+  return { progress: { step: STEPS[status], message } };
 }
 
 type UnfinishedStatus = Exclude<ExternalTransferStatus, "completed">;
