@@ -236,8 +236,9 @@ test("items that are no transfers at all are rejected one by one", async () => {
     "x",
     [],
     DEEP,
-    { ...item("odd-1", "1"), metadata: DEEP },
+    { ...item("odd-1", "1"), metadata: JSON.parse(`${"[".repeat(20)}${"]".repeat(20)}`) },
     { ref_id: "a\0b" },
+    Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`f${i}`, 1])),
     item("odd-2", "1"),
   ];
   for (const mode of ["independent", "atomic"]) {
@@ -249,6 +250,7 @@ test("items that are no transfers at all are rejected one by one", async () => {
       ...[none, none, none, none, none],
       "metadata[0][0][0][0][0][0][0] is nested more than 8 levels deep",
       "ref_id contains the character NUL",
+      "the item has more than 500 values",
       undefined,
     ];
     expect(details).toEqual(mode === "independent" ? all : [none, ...all.slice(1).map(() => undefined)]);

@@ -29,7 +29,7 @@ const MAX_STRING_LENGTH = 1_024;
  * No valid body has more, but that of a bulk. Each value can fail and is then reported: without a bound, a body of 64 KiB
  * blocks the event loop for a tenth of a second; to parse it takes 20 ms.
  */
-const MAX_VALUES = 500;
+export const MAX_VALUES = 500;
 /** No valid body is deeper. */
 const MAX_DEPTH = 8;
 
@@ -109,6 +109,22 @@ function memberCount(parsed: unknown): number {
     pending.push(...held);
   }
   return members;
+}
+
+/** Whether a parsed value has more values in it than a body of its own may have. Stops counting there. */
+export function hasTooManyValues(value: object): boolean {
+  let values = 1;
+  const pending: object[] = [value];
+  for (let inner = pending.pop(); inner !== undefined; inner = pending.pop()) {
+    // Not by Object.values, which would copy them all.
+    for (const name in inner) {
+      values += 1;
+      if (values > MAX_VALUES) return true;
+      const held = (inner as Record<string, unknown>)[name];
+      if (typeof held === "object" && held !== null) pending.push(held);
+    }
+  }
+  return false;
 }
 
 export function optionalFields({ properties = {}, required = [] }: ObjectSchema): string[] {

@@ -12,7 +12,9 @@ import {
   cutLongObjects,
   dropAbsent,
   fieldsOrEmpty,
+  hasTooManyValues,
   isObject,
+  MAX_VALUES,
   type ObjectSchema,
   optionalFields,
   readQuery,
@@ -107,6 +109,8 @@ export function readItem<Schema extends TSchema>(
   schema: Schema,
 ): Result<Static<Schema>, Problem> {
   if (!isObject(item)) return reject(invalid([{ field: "the item", rule: "is not a JSON object" }]));
+  if (hasTooManyValues(item))
+    return reject(invalid([{ field: "the item", rule: `has more than ${MAX_VALUES} values` }]));
   const known = schema as ObjectSchema;
   dropAbsent(item, optionalFields(known), fieldsOrEmpty(known));
   cutLongObjects(item, known);

@@ -6,7 +6,7 @@ import { EXAMPLE_TRANSFER, TransferBody } from "../transfer-record.ts";
 import { MoveBody } from "../transfers.ts";
 
 /** Of the whole body. An item has 24 at most, and about 8 with what is usual. */
-export const MAX_VALUES = 25_000;
+export const MAX_BULK_VALUES = 25_000;
 export const MAX_BYTES = 1_048_576;
 const MAX_ITEMS = 1_000;
 

@@ -3,7 +3,7 @@ import type { Transfers } from "../../../transfers/transfers.ts";
 import type { Api } from "../../api.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { MOVES } from "../transfers.ts";
-import { BulkBody, BulkResult, MAX_BYTES, MAX_VALUES } from "./bulk-body.ts";
+import { BulkBody, BulkResult, MAX_BULK_VALUES, MAX_BYTES } from "./bulk-body.ts";
 import { processBulk } from "./process-bulk.ts";
 
 export function bulkTransferRoutes(api: Api, transfers: Transfers): void {
@@ -16,7 +16,7 @@ function bulkRoute(api: Api, transfers: Transfers, kind: "internal" | "platform"
     `/v2/transfer/${kind}/bulk`,
     {
       bodyLimit: MAX_BYTES,
-      config: { scope: MOVES[kind].scope, bulk: { maxValues: MAX_VALUES } },
+      config: { scope: MOVES[kind].scope, bulk: { maxValues: MAX_BULK_VALUES } },
       schema: {
         operationId,
         tags: ["Transfers"],
