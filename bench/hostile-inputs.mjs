@@ -2,7 +2,7 @@
  * Requests of some KB that could cost the service more than they cost the sender, as the bytes of a connection.
  * `body` is for requests that are compared with a normal write.
  */
-const [API_HEAD, AUTH_HEAD, BODY, FORM] = [62_000, 15_000, 65_000, 16_000];
+const [API_HEAD, AUTH_HEAD, BODY, FORM, BULK] = [62_000, 15_000, 65_000, 16_000, 900_000];
 
 /** In the form of our secrets: others are compared slowly, in other threads. */
 const GENERATED = "g".repeat(43);
@@ -129,6 +129,40 @@ function jsons({ profileId, otherId }) {
   };
 }
 
+/** Bodies of bulks by name: as long, or of as many values, as they may be. */
+function bulks({ profileId, otherId }) {
+  const item = { from_profile_id: profileId, to_profile_id: otherId, amount: "1", asset: "USD" };
+  const items = (count, more) => Array.from({ length: count }, (_, i) => ({ ...item, ref_id: `r${i}`, ...more?.(i) }));
+  const fields = (count, value) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, value]));
+  const pairs = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`${i}${"k".repeat(55)}`, "v".repeat(55)]));
+  const body = (all, more) => JSON.stringify({ mode: "independent", dry_run: true, items: all, ...more });
+  const raw = (text) => `{"mode":"atomic","dry_run":true,"items":${text}}`;
+  return {
+    "1,000 transfers": body(items(1_000)),
+    "1,000 transfers, atomic": body(items(1_000), { mode: "atomic" }),
+    "1,000 transfers with metadata": body(items(1_000, () => ({ metadata: pairs }))),
+    "1,000 without funds": body(items(1_000, () => ({ amount: "999999999" }))),
+    "1,000 wrong amounts": body(items(1_000, () => ({ amount: "9".repeat(700) }))),
+    "1,000 items of 20 unknown fields": body(items(1_000, () => fields(20, "x"))),
+    "1,000 items of wrong metadata": body(items(1_000, () => ({ metadata: fields(10, 1) }))),
+    "1,000 items with one ref_id": body(items(1_000, () => ({ ref_id: "r" }))),
+    "10,000 items": body(Array(10_000).fill({})),
+    "1,000 nulls": body(Array(1_000).fill(null)),
+    nested: raw(nested(12_000)),
+    "nested item": raw(`[{"metadata":${nested(12_000)}}]`),
+    "one item of 24,000 names": body([fields(24_000, 1)]),
+    "metadata of 24,000 names": body([{ ...item, metadata: fields(24_000, "x".repeat(25)) }]),
+    "1 MiB of names": raw(`[{${list(BULK, (i) => `"${i.toString(36)}":1`)}}]`),
+    "one string": raw(`["${filled(BULK, "a")}"]`),
+    escapes: raw(`["${filled(6 * 150_000, "\\u0041")}"]`),
+    quotes: raw(`["${filled(BULK, '\\"')}"]`),
+    blanks: raw(`[${filled(BULK, " ")}1]`),
+    digits: raw(`[${filled(BULK, "1")}]`),
+    "not JSON": filled(BULK, "{"),
+    "not UTF-8": Buffer.alloc(BULK, 0x41).fill(0xff, BULK - 1),
+  };
+}
+
 function forms() {
   const part = (i) => `--x\r\ncontent-disposition: form-data; name="a${i}"\r\n\r\n1\r\n`;
   const credentials = "grant_type=client_credentials&client_id=a&client_secret=";
@@ -221,6 +255,9 @@ export function hostileInputs({ token, kid, profileId, otherId }) {
       add("api", `JSON: ${name}, ${path.split("/").at(-1)}`, post(path, body, json));
     }
   }
+  for (const [name, body] of Object.entries(bulks({ profileId, otherId })))
+    add("api", `bulk: ${name}`, post("/v2/transfer/internal/bulk", body, json));
+  add("api", "bulk, no token", post("/v2/transfer/internal/bulk", filled(BULK, "{")));
   add("api", "JSON, no token", post("/v2/transfer/internal", jsons({ profileId, otherId })["490 names"]));
   add("api", "upgrade, protocols", handshake(`Sec-WebSocket-Protocol: ${filled(60_000, (i) => `a${i},`)}b\r\n`));
   add(
