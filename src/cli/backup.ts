@@ -43,7 +43,7 @@ async function backUp(directory: string): Promise<CommandResult> {
       superuser,
       dataDir: config.dataDir,
       target: directory,
-      readState: readBooks,
+      readState,
       onProgress: reportProgress,
     });
     const completeTo = backup.completeTo.toISOString();
@@ -59,7 +59,7 @@ async function backUp(directory: string): Promise<CommandResult> {
   }
 }
 
-async function readBooks(session: Queryable): Promise<BackupState> {
+async function readState(session: Queryable): Promise<BackupState> {
   const migration = await lastMigration(session);
   if (migration === undefined) throw new CommandRejected("the database is empty: start the service first");
   return { migration, heads: (await readHeads(session)).map(headRecord) };

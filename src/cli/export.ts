@@ -29,7 +29,7 @@ export function addExport(program: Command): void {
     .addOption(
       new Option("--format <program>", "the target program").choices(Object.keys(FORMATS)).makeOptionMandatory(),
     )
-    .option("--checkpoint <file>", "export the books as of this checkpoint instead of now")
+    .option("--checkpoint <file>", "export the ledger as of this checkpoint instead of now")
     .option("--key <file>", "the public key to check the signature of the checkpoint with")
     .addHelpText("after", EXAMPLES)
     .action(writeExport);
@@ -46,7 +46,7 @@ async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<
         throw new CommandRejected(`${checkpoint} belongs to ledger ${signed.ledgerId}, but this database is ${own}`);
       if ((await findMissingHead(database, signed.heads)) !== undefined)
         throw new CommandRejected(
-          `the books do not contain ${checkpoint}. For details: parbook verify --checkpoint ${checkpoint}`,
+          `the ledger does not contain ${checkpoint}. For details: parbook verify --checkpoint ${checkpoint}`,
         );
     }
     await writeOut(exportJournals(database, format, signed?.heads));

@@ -77,7 +77,7 @@ test("a full disk names the file, and partial files are removed", async (context
 });
 
 test("a line break in a value does not start a new line", () => {
-  const forged = "x\nthe books are sound";
+  const forged = "x\nthe ledger is sound";
   expect(failureOf(new CommandRejected(`key not found: ${forged}`)).lines).toEqual([`key not found: ${forged}`]);
   expect(failureOf(new StartupError(`one ${forged}`, "two")).lines).toEqual([`one ${forged}`, "two"]);
   expect(failureOf(new BootstrapError("it is wrong:", `  ${forged}`)).lines).toEqual(["it is wrong:", `  ${forged}`]);

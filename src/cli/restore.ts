@@ -44,7 +44,7 @@ async function restoreInto(directory: string, { into, wal, until }: RestoreComma
   const dataDir = into ?? config.dataDir;
   const log = createLogger(config, 2);
   const inspect = async (restored: Restored) => {
-    reportProgress("the database is restored; verifying the books");
+    reportProgress("the database is restored; verifying the ledger");
     // No archiving: two databases restored from one backup must not write to the same archive.
     const there = { ...config, dataDir: restored.dataDir, walArchive: undefined };
     const foundation = await openFoundation(there, "command", log);
@@ -73,7 +73,7 @@ interface Inspection {
 }
 
 /**
- * A restore succeeds even if the books are unsound or the archive has a gap, because there may be no better backup.
+ * A restore succeeds even if the ledger is unsound or the archive has a gap, because there may be no better backup.
  * The exit code reports it.
  */
 function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {

@@ -242,7 +242,7 @@ const CLEAR_KEYS =
   "PARBOOK_KEY_ENCRYPTION_KEY is not set: anyone who can read the database or a backup can issue tokens for every client";
 
 const AS_ROOT =
-  "Parbook runs as root, so its database runs as another user, and every process of that user can change the books. Run Parbook as a dedicated user";
+  "Parbook runs as root, so its database runs as another user, and every process of that user can change the ledger. Run Parbook as a dedicated user";
 
 function logLane(log: Logger, event: LaneEvent): void {
   const { kind } = event;

@@ -9,7 +9,7 @@ import { SUPERUSER } from "../postgres/embedded/cluster.ts";
 import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
 
 export interface ProvidedDatabase {
-  /** Connection of the service's role, which can append to the books but not change them. */
+  /** Connection of the service's role, which can append to the ledger but not change it. */
   readonly service: ClientConfig;
   /** Connection of the owner of the tables; undefined if this process must not migrate. */
   readonly owner: ClientConfig | undefined;

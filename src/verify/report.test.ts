@@ -31,10 +31,10 @@ test("what a version does not know is unknown, not broken", () => {
 });
 
 test.each([
-  [[], "The books are sound."],
-  [["chain"], "The books are not sound."],
-  [["known columns"], "No difference was found, but the books hold what this version cannot verify."],
-  [["known columns", "chain"], "The books are not sound, and hold what this version cannot verify."],
+  [[], "The ledger is sound."],
+  [["chain"], "The ledger is not sound."],
+  [["known columns"], "No difference was found, but the ledger holds what this version cannot verify."],
+  [["known columns", "chain"], "The ledger is not sound, and holds what this version cannot verify."],
 ])("the verdict on findings of %j", (found, verdict) => {
   const complete = !found.includes("known columns");
   expect(verdictOf({ checks: found.map(broken), sound: found.length === 0, complete })).toBe(verdict);

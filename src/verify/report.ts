@@ -18,10 +18,10 @@ function resultOf(check: string, broken: number): string {
 
 /** What somebody may rely on. That something is unknown is no difference, and no proof of soundness either. */
 export function verdictOf({ checks, sound, complete }: Pick<VerifyReport, "checks" | "sound" | "complete">): string {
-  if (sound) return "The books are sound.";
+  if (sound) return "The ledger is sound.";
   const differs = checks.some(({ check, broken }) => check !== KNOWN_COLUMNS && broken > 0);
-  if (!differs) return "No difference was found, but the books hold what this version cannot verify.";
-  return complete ? "The books are not sound." : "The books are not sound, and hold what this version cannot verify.";
+  if (!differs) return "No difference was found, but the ledger holds what this version cannot verify.";
+  return complete ? "The ledger is not sound." : "The ledger is not sound, and holds what this version cannot verify.";
 }
 
 function table(rows: readonly (readonly string[])[]): string[] {

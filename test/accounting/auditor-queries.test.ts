@@ -9,7 +9,7 @@ import { keepUntouched, restoreUntouched } from "../verify/untouched.ts";
 
 const PAGE = new URL("../../docs/accounting.md", import.meta.url);
 
-/** What each query answers on sound books, and the rows that it answers besides when there is something to find. */
+/** What each query answers on a sound ledger, and the rows that it answers besides when there is something to find. */
 const QUERIES = [
   {
     title: "The trial balance.",

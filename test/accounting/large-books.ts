@@ -1,5 +1,5 @@
 /**
- * What small books lack: other slots, 18 decimals, sums that no float and no decimal of 28 digits holds, and assets whose
+ * What the small ledger lacks: other slots, 18 decimals, sums that no float and no decimal of 28 digits holds, and assets whose
  * codes a program could take for something else.
  */
 import { accountKey, type Entry, entry, type JournalCause, journal } from "../../src/ledger/accounts.ts";

@@ -61,14 +61,14 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
   expect(await parbook(settings, ...checkpoint)).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `${file} contains batch 1/0, which the books lack or have with another hash: they were rolled back or rewritten. For details: parbook verify --checkpoint ${file}\n`,
+    stderr: `${file} contains batch 1/0, which the ledger lacks or has with another hash: it was rolled back or rewritten. For details: parbook verify --checkpoint ${file}\n`,
   });
   const { exitCode, stdout } = await parbook(settings, ...verify);
   expect(exitCode).toBe(1);
   expect(stdout).toContain("\nchain: batch 1/0 is not the batch in the checkpoint\n");
   expect(stdout).toMatch(
     new RegExp(
-      `\nThe chains were compared with the checkpoint of \\S+, signed by key ${key_id}\\.\nThe books are not sound\\.\n$`,
+      `\nThe chains were compared with the checkpoint of \\S+, signed by key ${key_id}\\.\nThe ledger is not sound\\.\n$`,
     ),
   );
 });

@@ -277,7 +277,7 @@ test("verify names the broken records", async () => {
   });
   expect(ended.exitCode).toBe(1);
   expect(ended.stdout).toMatch(/\naccounts: account \S+ .*\n/);
-  expect(ended.stdout).toMatch(/\nThe books are not sound\.\n$/);
+  expect(ended.stdout).toMatch(/\nThe ledger is not sound\.\n$/);
 });
 
 test("a second service on the same data directory is rejected, and the first one continues", async () => {

@@ -40,7 +40,7 @@ async function all(): Promise<CustomerEvent[]> {
   }
 }
 
-/** An event by the names that the small books have for ids: "order.open bid". */
+/** An event by the names that the small ledger has for ids: "order.open bid". */
 function named({ type, object: { value } }: CustomerEvent): string {
   const id = "orderId" in value ? value.orderId : "id" in value ? value.id : value.code;
   return `${type} ${books.names.get(id as string) ?? (type.startsWith("market.") ? id : "?")}`;

@@ -68,7 +68,7 @@ test.each([
   { seed: 2, loses: 5 },
   { seed: 3, loses: 10 },
 ])(
-  "a storm of orders leaves books that balance, and a book like the one that is built anew: seed $seed",
+  "a storm of orders leaves a ledger that balances, and a book like the one that is built anew: seed $seed",
   async ({ seed, loses }) => {
     const random = seeded(seed);
     const traders: Trader[] = [];

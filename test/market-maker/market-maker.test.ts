@@ -352,7 +352,7 @@ test("a market that rejects orders is skipped for a while, and the others contin
   await made.close();
 });
 
-test("the books verify while the maker works", async () => {
+test("the ledger verifies while the maker works", async () => {
   const report = await verifyAll(service.service.core.database);
   expect(report.checks.filter(({ first }) => first !== undefined)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** What is known of the books, as numbers: each under its own name and in its own unit. */
+/** What is known of the ledger, as numbers: each under its own name and in its own unit. */
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readSettlementBacklog } from "../../src/conversions/settlement-backlog.ts";

@@ -106,7 +106,7 @@ test("a wrong total is detected in the tables and over HTTP", async () => {
     `${add("ETH", cents)}; update account set available = available - ${cents / 100}
        where (owner_id, asset) = (select owner_id, asset from account where house = 'world' and asset = 'ETH' order by owner_id limit 1)`;
   await wrong(paid(1), paid(-1), () => storm.expectTotals(), /(?:owned|world) at first ETH is .*, but was/);
-  await wrong(add("USD", 1), add("USD", -1), () => expectBooks(storm.site.database), /the books balance/);
+  await wrong(add("USD", 1), add("USD", -1), () => expectBooks(storm.site.database), /the ledger balances/);
 });
 
 test("a link of the chain that was changed is noticed", async () => {

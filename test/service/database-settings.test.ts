@@ -67,7 +67,7 @@ test.for(SETTINGS)("with %s set to %s our sessions have %s", async ([name, value
   expect(await db.another().rows(read)).toEqual([{ setting: own }]);
 });
 
-test("with all of them at once the service works, and the books balance", async () => {
+test("with all of them at once the service works, and the ledger balances", async () => {
   let tampered: ClientConfig | undefined;
   const service = await startTestService({}, async (connection) => {
     tampered = connection;

@@ -1,5 +1,5 @@
 /**
- * Proves that the books balance, in plain SQL that shares nothing with the code under test. Every test that moves money
+ * Proves that the ledger balances, in plain SQL that shares nothing with the code under test. Every test that moves money
  * ends with it.
  */
 import { expect } from "vitest";
@@ -13,7 +13,7 @@ export async function expectBooksBalance(database: Queryable): Promise<void> {
   const broken = await database.rows<{ rule: string; broken: string }>(parts.join("\nunion all\n"));
   expect(
     broken.map(({ rule, broken }) => `${rule}: ${broken}`),
-    "the books balance",
+    "the ledger balances",
   ).toEqual([]);
 }
 

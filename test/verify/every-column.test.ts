@@ -159,7 +159,7 @@ async function pickRow(table: string, column: string): Promise<Row> {
     `select ctid::text, ${batch}::text as batch, array[${keys.map((key) => `${key}::text`)}] as keys from ${table}
       order by ${column} is null, ${keys} offset ${table === "batch" ? 3 : 0} limit 1`,
   );
-  if (row === undefined) throw new Error(`the books have a row of ${table}`);
+  if (row === undefined) throw new Error(`the ledger has a row of ${table}`);
   const named = table === "batch" ? [] : row.keys.filter((key) => key.length > 3);
   const batches = row.batch === null ? [] : [`batch 1/${row.batch}`];
   return {

@@ -1,5 +1,5 @@
 /**
- * A small set of books that has one of everything, made by the real lane: deposits, withdrawals, steps of both, legal
+ * A small ledger that has one of everything, made by the real lane: deposits, withdrawals, steps of both, legal
  * holds, a transfer, conversions in every state, orders and a match. Ids are known by names, so that findings read the same each time.
  */
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";

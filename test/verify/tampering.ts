@@ -3,7 +3,7 @@ import type { Finding } from "../../src/verify/check.ts";
 import { type VerifyOptions, verifyAll } from "../../src/verify/verify.ts";
 import type { SmallBooks } from "./small-ledger.ts";
 
-/** One way to change the books behind the lane's back, and what `verify` has to say about it. */
+/** One way to change the ledger behind the lane's back, and what `verify` has to say about it. */
 export interface Tampering {
   readonly title: string;
   /** SQL in which `:name` stands for the id of that name. */
@@ -24,7 +24,7 @@ export async function findingsOf(
   const { checks, sound } = await verifyAll(database, options);
   const found = checks.flatMap(({ first }) => first ?? []);
   if (sound !== (found.length === 0))
-    throw new Error(`verify calls the books sound: ${sound}, and found ${found.length}`);
+    throw new Error(`verify calls the ledger sound: ${sound}, and found ${found.length}`);
   return found.map(({ check, record, message }) => withNames(`${check}: ${record} ${message}`, names));
 }
 

@@ -1,4 +1,4 @@
-/** The tables that verify covers, kept as they were made, so that each tampering begins with books that nobody touched. */
+/** The tables that verify covers, kept as they were made, so that each tampering begins with a ledger that nobody touched. */
 import type { Queryable } from "../../src/postgres/database.ts";
 import { COVERED } from "./covered-tables.ts";
 

@@ -30,7 +30,7 @@ export function addCheckpoint(program: Command): void {
     .option("--key <file>", "the private key. Keep it away from the database machines: access to both allows forgery")
     .option(
       "--file <file>",
-      "where to write it. An existing file is the previous checkpoint, which the books must still contain",
+      "where to write it. An existing file is the previous checkpoint, which the ledger must still contain",
     );
   setAction(checkpoint, writeCheckpoint);
 }
@@ -50,7 +50,7 @@ async function writeCheckpoint({ newKey, key, file }: CheckpointOptions): Promis
   });
 }
 
-/** Signing books that lack what was signed before would legitimise the tampering. */
+/** Signing a ledger that lacks what was signed before would legitimise the tampering. */
 async function checkContinues(
   file: string,
   before: Checkpoint,
@@ -62,9 +62,9 @@ async function checkContinues(
   if (before.at > now.at) throw new CommandRejected(`${file} is from the future: ${formatInstant(before.at)}`);
   const missing = await findMissingHead(database, before.heads);
   if (missing === undefined) return;
-  const mismatch = `${file} contains ${batchName(missing)}, which the books lack or have with another hash`;
+  const mismatch = `${file} contains ${batchName(missing)}, which the ledger lacks or has with another hash`;
   throw new CommandRejected(
-    `${mismatch}: they were rolled back or rewritten. For details: parbook verify --checkpoint ${file}`,
+    `${mismatch}: it was rolled back or rewritten. For details: parbook verify --checkpoint ${file}`,
   );
 }
 

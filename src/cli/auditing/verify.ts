@@ -1,4 +1,4 @@
-/** `parbook verify`: verifies the books, with the service running or stopped. */
+/** `parbook verify`: verifies the ledger, with the service running or stopped. */
 import type { Command } from "commander";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
@@ -25,20 +25,20 @@ interface ComparedCheckpoint {
 
 export function addVerify(program: Command): void {
   const verify = addCommand(program, "verify", {
-    summary: "recompute the books and report every difference; exit code 1 unless all of them are sound",
+    summary: "recompute the ledger and report every difference; exit code 1 unless it is sound",
     examples: [
       "verify",
       "verify --json",
       "verify --checkpoint /media/elsewhere/parbook.checkpoint --key parbook.key.pub --max-age 7d",
     ],
   })
-    .option("--checkpoint <file>", "a checkpoint that the books must contain")
+    .option("--checkpoint <file>", "a checkpoint that the ledger must contain")
     .option("--key <file>", "the public key to check the signature of the checkpoint with")
     .option("--max-age <span>", "reject an older checkpoint, such as 7d: changes after it go undetected", readDuration);
-  setAction(verify, verifyBooks);
+  setAction(verify, verifyLedger);
 }
 
-async function verifyBooks({ checkpoint, key, maxAge }: VerifyCommandOptions): Promise<CommandResult> {
+async function verifyLedger({ checkpoint, key, maxAge }: VerifyCommandOptions): Promise<CommandResult> {
   if (checkpoint === undefined && (key !== undefined || maxAge !== undefined))
     throw new WrongUsage("--key and --max-age need --checkpoint");
   const publicKey = key === undefined ? undefined : await readPublicKey(key);

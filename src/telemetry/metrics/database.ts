@@ -32,7 +32,7 @@ export function addDatabaseMetrics(registry: Registry, watch: DatabaseWatch): vo
   coins("parbook_supply_usd", "Outstanding supply of each stablecoin, at par.", ({ supply }) => supply);
   coins(
     "parbook_reserve_minus_supply_usd",
-    "The reserve of each stablecoin minus its outstanding supply, computed exactly. Anything but 0 means that the books are wrong: stop, and run parbook verify.",
+    "The reserve of each stablecoin minus its outstanding supply, computed exactly. Anything but 0 means that the ledger is wrong: stop, and run parbook verify.",
     ({ gap }) => gap,
   );
   plain(

@@ -65,7 +65,7 @@ export function addProcessMetrics(registry: Registry, machine: ProcessSources): 
   plainGauge(
     registry,
     "parbook_verify_sound",
-    "1: the last parbook verify found the books sound. 0: stop, and read its report.",
+    "1: the last parbook verify found the ledger sound. 0: stop, and read its report.",
     async () => {
       const last = await lastVerify();
       return last === undefined ? undefined : Number(last.sound);
