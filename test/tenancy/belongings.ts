@@ -18,6 +18,7 @@ export interface Belongings {
   readonly cancelledConversion: string;
   readonly execution: string;
   readonly event: string;
+  readonly transaction: string;
   readonly transferRef: string;
   readonly conversionRef: string;
   readonly orderRef: string;
@@ -60,6 +61,9 @@ export async function ownerOfEverything(
     to_profile_id: customer.defaultProfile,
   });
 
+  const deposit = await send("POST", `/v2/sandbox/profiles/${profile}/deposit`, { asset: "USDG", amount: "3" });
+  const { crypto_tx_hash: transaction } = await send("GET", `/v2/transfer/transfers/${deposit.activity_id}`);
+
   const mint = { profile_id: profile, amount: "7", source_asset: "USD", target_asset: "USDG" };
   const conversionRef = `${name}'s conversion`;
   const conversion = await send("POST", "/v2/conversion/stablecoins", { ...mint, ref_id: conversionRef });
@@ -90,7 +94,7 @@ export async function ownerOfEverything(
       cancelledConversion: cancelled.id,
       execution: executions.items[0].execution_id,
       event: events[0].id,
-      ...{ transferRef, conversionRef, orderRef, identity, account, nickname },
+      ...{ transaction, transferRef, conversionRef, orderRef, identity, account, nickname },
     },
   };
 }
