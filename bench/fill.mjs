@@ -7,7 +7,12 @@ const AT_ONCE = 1_000;
 /** One order trades with at most a thousand others. */
 const MADE_FOR_A_TAKER = 500;
 
-const FILLS = { profiles: fillProfiles, transfers: fillTransfers, executions: fillExecutions };
+const FILLS = {
+  profiles: fillProfiles,
+  transfers: fillTransfers,
+  executions: fillExecutions,
+  withdrawals: fillWithdrawals,
+};
 
 export const fill = (service, { kind, ...wanted }) => FILLS[kind](service, wanted);
 
@@ -34,6 +39,19 @@ async function fillTransfers({ transfers }, { customerId, profiles, count, tag }
       to: { profileId: profiles[to] },
     };
     done(await transfers.move({ customerId, kind: "platform", ...sides, ...what }, CALLER));
+  });
+}
+
+/** Withdrawals that take all their steps; one in four comes back. */
+async function fillWithdrawals({ transfers }, { customerId, profiles, count, tag }) {
+  const what = { asset: "USD", amount: amountOf("0.01"), direction: "DEBIT", type: "WIRE_WITHDRAWAL", details: {} };
+  await someAtOnce(count, async (number) => {
+    const profileId = profiles[Math.floor(Math.random() * profiles.length)];
+    const request = { customerId, profileId, ...what, refId: `${tag}-${number}`, hasSteps: true };
+    const { id } = done(await transfers.recordExternal(request, CALLER)).value;
+    const end = Math.random() < 0.25 ? { to: "failed", reason: "it came back" } : { to: "completed" };
+    for (const step of [{ to: "approved" }, { to: "sent" }, end])
+      done(await transfers.step(customerId, id, step, CALLER));
   });
 }
 
