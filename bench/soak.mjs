@@ -67,19 +67,24 @@ async function soak({ ask, ...service }) {
   const before = await look(ask);
   const lines = [];
   let wrong = [];
-  let withdrawn = 0;
+  const withdrawn = { taken: 0, failed: 0 };
   for (let minute = 0; minute < minutes; minute += every) {
     const seconds = Math.min(every, minutes - minute) * 60;
     const wanted = { kind: "withdrawals", customerId: parties.customer.id, profiles: parties.profiles };
     const [, ...received] = await Promise.all([
       eachSecond(seconds, async (number) => {
-        await ask("fill", { ...wanted, count: rates.withdrawals, tag: `${run}-${minute}-${number}` });
-        withdrawn += rates.withdrawals;
+        const count = rates.withdrawals;
+        const tag = `${run}-${minute}-${number}`;
+        const isTaken = await ask("fill", { ...wanted, count, tag }).then(
+          () => true,
+          () => false,
+        );
+        withdrawn[isTaken ? "taken" : "failed"] += count;
       }),
       ...loads.map((load) => sendFor(load, service.baseUrl, seconds)),
     ]);
     wrong = [...wrong, ...received.flatMap((one) => one.wrong)];
-    const line = { minute: minute + seconds / 60, received, withdrawn, now: await look(ask) };
+    const line = { minute: minute + seconds / 60, received, withdrawn: { ...withdrawn }, now: await look(ask) };
     lines.push(line);
     console.log(shownLine(line, before));
   }
@@ -163,7 +168,7 @@ function shownLine({ minute, received, withdrawn, now }, before) {
   });
   const { orders, conversions, withdrawals } = now.waiting;
   return [
-    `minute ${minute}: ${sent.join(", ")}, withdrawals ${withdrawn} so far`,
+    `minute ${minute}: ${sent.join(", ")}, withdrawals ${withdrawn.taken} so far, ${withdrawn.failed} not finished`,
     `  heap ${megabytes(sumOf(now.tables, "heap"))}, indexes ${megabytes(sumOf(now.tables, "indexes"))}, dead rows ${sumOf(now.tables, "dead")}, WAL ${megabytes(now.wal - before.wal)}`,
     `  memory ${megabytes(now.resident)}, kept ${megabytes(now.kept)}; event lag ${Math.round(now.eventLagMs)} ms, waiting: ${orders} orders, ${conversions} conversions, ${withdrawals} withdrawals`,
   ].join("\n");
