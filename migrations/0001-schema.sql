@@ -175,6 +175,7 @@ create table market (
   constraint price_decimals_not_negative check (price_decimals >= 0),
   constraint base_decimals_not_negative check (base_decimals >= 0),
   constraint at_most_14_decimals_in_all check (price_decimals + base_decimals <= 14),
+  constraint base_and_quote_differ check (base <> quote),
   constraint tick_above_zero check (tick > 0),
   constraint tick_has_price_decimals_at_most check (scale(trim_scale(tick)) <= price_decimals),
   constraint min_base_amount_above_zero check (min_base_amount > 0),
@@ -368,6 +369,7 @@ create table profile (
   constraint customer_exists foreign key (customer_id) references customer,
   constraint id_below_those_of_house_accounts check (id < 'ffffffff-0000-0000-0000-000000000000'),
   constraint incoming_count_not_negative check (incoming_count >= 0),
+  constraint default_is_never_deactivated check (kind <> 'DEFAULT' or last_deactivation = 0),
   constraint inactive_since_last_deactivation
     check (last_deactivation between 0 and version and (status = 'ACTIVE' or last_deactivation > 0))
 ) with (fillfactor = 80);
@@ -426,7 +428,10 @@ create table batch (
   constraint claims_already_made check (claims_made = claims_expected),
   constraint chain_broken check (predecessor = 1 or n = 0),
   constraint too_late check (in_time),
-  constraint clock_ahead check (not_ahead)
+  constraint clock_ahead check (not_ahead),
+  constraint hash_of_32_bytes check (length(hash) = 32),
+  constraint void_decides_nothing
+    check (case when void then num_nonnulls(not_ahead, changes, callers) = 0 else not_ahead is not null end)
 );
 comment on table batch is
   'A group of commands that committed together, by one SQL statement, and a link of the hash chain of its slot. That '
@@ -538,7 +543,10 @@ create table posting (
   pending amount not null,
   constraint posting_pkey primary key (owner_id, asset, version),
   constraint version_above_zero check (version > 0),
-  constraint amount_not_zero check (amount <> 0)
+  constraint amount_not_zero check (amount <> 0),
+  constraint not_overdrawn check (available >= 0 or owner_id >= 'ffffffff-0000-0000-0000-000000000000'),
+  constraint trading_not_negative check (trading >= 0),
+  constraint pending_not_negative check (pending >= 0)
 );
 comment on table posting is
   'One signed change of one part of one account, with the balances after it. Postings of one journal_id are a '
@@ -556,7 +564,9 @@ comment on column posting.part is 'Which of the three balances it changes: that 
 comment on column posting.amount is
   'What that balance gains, or below zero loses. Above zero is what the owner has. So the balance of world is minus '
   'what was brought into the platform and not taken out, and that of issuance minus the coins in circulation.';
-comment on column posting.available is 'The balance after this posting, as are trading and pending.';
+comment on column posting.available is
+  'The balance after this posting, as are trading and pending. Below zero only of a house account, whose row of account says '
+  'whether it may be.';
 comment on column posting.at is
   'When it was made: never before the posting before it. That of its batch, except on a house account whose last '
   'posting is later: then the time of that one.';
@@ -617,11 +627,19 @@ create table transfer (
   constraint transfer_pkey primary key (customer_id, id),
   constraint amount_above_zero check (amount > 0),
   constraint sides_differ check (from_profile_id <> to_profile_id),
-  constraint between_profiles_or_across_the_border check (
-    num_nonnulls(from_profile_id, to_profile_id) = case when type in ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER') then 2 else 1 end),
+  constraint sides_fit_type check (case
+    when type in ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER') then from_profile_id is not null and to_profile_id is not null
+    when type in ('CRYPTO_DEPOSIT', 'WIRE_DEPOSIT', 'SEN_DEPOSIT', 'BANK_DEPOSIT', 'SIGNET_DEPOSIT', 'CBIT_DEPOSIT',
+                  'CUBIX_DEPOSIT', 'RTP_DEPOSIT') then from_profile_id is null and to_profile_id is not null
+    else from_profile_id is not null and to_profile_id is null end),
   constraint to_customer_has_to_profile check ((to_profile_id is null) = (to_customer_id is null)),
   constraint other_customer_only_on_platform check (to_customer_id = customer_id or type = 'PLATFORM_TRANSFER'),
-  constraint steps_only_across_the_border check (has_steps is null or (has_steps and num_nonnulls(from_profile_id, to_profile_id) = 1))
+  constraint steps_only_across_the_border check (has_steps is null or (has_steps and num_nonnulls(from_profile_id, to_profile_id) = 1)),
+  constraint chain_details_of_crypto_only check (
+    type in ('CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL')
+    or num_nonnulls(crypto_network, destination_address, crypto_tx_hash, crypto_tx_index, notional_value) = 0),
+  constraint network_of_transaction check (crypto_tx_hash is null or crypto_network is not null),
+  constraint index_of_transaction check (crypto_tx_index is null or crypto_tx_hash is not null)
 );
 comment on table transfer is
   'A movement of money: between two profiles, into the platform (a deposit) or out of it (a withdrawal). One row holds both '
@@ -640,7 +658,9 @@ comment on column transfer.to_customer_id is 'The customer of to_profile_id.';
 comment on column transfer.batch is 'With slot: the batch that added it, among whose postings those of its journal are found.';
 comment on column transfer.caller is
   'Who asked for it: the number of an entry of its batch''s callers. Every transfer has one.';
-comment on column transfer.crypto_network is 'Like destination_address and the columns after it: of deposits and withdrawals only, and null where it does not apply.';
+comment on column transfer.crypto_network is
+  'Like destination_address, crypto_tx_hash, crypto_tx_index and notional_value: of CRYPTO_DEPOSIT and CRYPTO_WITHDRAWAL '
+  'only, and null where it does not apply.';
 comment on column transfer.crypto_tx_hash is
   'With crypto_tx_index: the transaction of the chain, as it was named when this row was written. A deposit names it '
   'then or never. That of a withdrawal which has steps may be named by a step instead, in external_transfer, which '
@@ -780,6 +800,8 @@ create table conversion (
   batch bigint not null,
   constraint conversion_pkey primary key (profile_id, id),
   constraint amount_above_zero check (amount > 0),
+  constraint assets_differ check (source_asset <> target_asset),
+  constraint closed_in_second_version check (version = case status when 'CREATED' then 1 else 2 end),
   constraint settled_has_time check ((status = 'SETTLED') = (settled_at is not null)),
   constraint cancelled_has_time check ((status = 'CANCELLED') = (cancelled_at is not null))
 ) with (fillfactor = 80);
@@ -795,7 +817,7 @@ comment on column conversion.amount is 'Of the source asset, and the same of the
 comment on column conversion.recipient_profile_id is 'Who is paid, a profile of the same customer. Null: the profile itself.';
 comment on column conversion.ref_id is 'The customer''s key, which a claim keeps unique.';
 comment on column conversion.identity_id is 'The customer''s own reference to one of its end users, as account_id is to that user''s account. Not verified.';
-comment on column conversion.version is 'The version of the row. A write states the version that it was decided on.';
+comment on column conversion.version is 'The version of the row: 1 while it is CREATED, then 2. A write states the version that it was decided on.';
 comment on column conversion.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index conversion_pkey is 'A conversion that settles or is cancelled.';
 create index conversion_customer on conversion (customer_id, id);
@@ -815,6 +837,7 @@ create table market_head (
   slot smallint not null,
   batch bigint not null,
   constraint market_head_pkey primary key (market),
+  constraint last_price_of_last_match check ((last_price is null) = (last_execution_id = 0)),
   constraint market_exists foreign key (market) references market
 );
 comment on table market_head is
@@ -866,6 +889,15 @@ create table orders (
   batch bigint not null,
   constraint orders_pkey primary key (profile_id, id),
   constraint either_base_or_quote_amount check (num_nonnulls(base_amount, quote_amount) = 1),
+  constraint quote_amount_of_market_buys_only
+    check ((quote_amount is not null) = (side = 'BUY' and type in ('MARKET', 'STOP_MARKET'))),
+  constraint price_fits_type check ((price is not null) = (type in ('LIMIT', 'POST_ONLY_LIMIT', 'STOP_LIMIT'))),
+  constraint stop_price_fits_type check ((stop_price is not null) = (type in ('STOP_MARKET', 'STOP_LIMIT'))),
+  constraint time_in_force_fits_type check (case
+    when type = 'MARKET' then time_in_force = 'IOC'
+    when type in ('STOP_MARKET', 'STOP_LIMIT') then time_in_force in ('GTC', 'GTT')
+    else true end),
+  constraint expiration_date_of_gtt_only check ((expiration_date is not null) = (time_in_force = 'GTT')),
   constraint base_amount_above_zero check (base_amount > 0),
   constraint quote_amount_above_zero check (quote_amount > 0),
   constraint price_above_zero check (price > 0),
@@ -874,6 +906,11 @@ create table orders (
   constraint filled_within_amount check (filled <= base_amount),
   constraint filled_gross_not_negative check (filled_gross >= 0),
   constraint held_not_negative check (held >= 0),
+  constraint triggered_only_at_stop_price check (not is_triggered or stop_price is not null),
+  constraint submitted_waits_for_stop_price check (status <> 'SUBMITTED' or (stop_price is not null and not is_triggered)),
+  constraint open_has_its_place check (status <> 'OPEN' or (sequence is not null and priority is not null)),
+  constraint filled_in_full check (status <> 'FILLED' or (filled > 0 and (base_amount is null or filled = base_amount))),
+  constraint rejected_has_filled_nothing check (status <> 'REJECTED' or filled = 0),
   constraint rejected_has_reason check ((status = 'REJECTED') = (reject_reason is not null)),
   constraint cancelled_has_reason check ((status = 'CANCELLED') = (cancel_reason is not null)),
   constraint closed_has_time_and_holds_nothing
@@ -1006,7 +1043,8 @@ create table execution (
   constraint price_above_zero check (price > 0),
   constraint commission_not_negative check (commission >= 0),
   constraint rebate_not_negative check (rebate >= 0),
-  constraint commission_or_rebate_is_zero check (commission = 0 or rebate = 0)
+  constraint commission_of_taker_only check (commission = 0 or (id & 1) = 1),
+  constraint rebate_of_maker_only check (rebate = 0 or (id & 1) = 0)
 );
 comment on table execution is
   'One order''s side of a match. A match is two rows: the maker''s, whose order rested, with an even id, and the taker''s with '

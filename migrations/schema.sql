@@ -173,6 +173,7 @@ create table market (
   constraint market_pkey PRIMARY KEY (code),
   constraint at_most_14_decimals_in_all CHECK (((price_decimals + base_decimals) <= 14)),
   constraint base_amounts_in_range CHECK ((((max_base_amount)::numeric >= (min_base_amount)::numeric) AND (((max_base_amount)::numeric * ((10)::numeric ^ (base_decimals)::numeric)) < ((2)::numeric ^ (53)::numeric)))),
+  constraint base_and_quote_differ CHECK (((base)::text <> (quote)::text)),
   constraint base_asset_exists FOREIGN KEY (base) REFERENCES asset(code),
   constraint base_decimals_not_negative CHECK ((base_decimals >= 0)),
   constraint fees_are_scheduled FOREIGN KEY (code) REFERENCES fee_schedule(market) DEFERRABLE INITIALLY DEFERRED,
@@ -353,6 +354,7 @@ create table profile (
   -- The profile of an id: every command that depends on it.
   constraint profile_pkey PRIMARY KEY (id),
   constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint default_is_never_deactivated CHECK (((kind <> 'DEFAULT'::profile_kind) OR (last_deactivation = 0))),
   constraint id_below_those_of_house_accounts CHECK ((id < 'ffffffff-0000-0000-0000-000000000000'::uuid)),
   constraint inactive_since_last_deactivation CHECK ((((last_deactivation >= 0) AND (last_deactivation <= version)) AND ((status = 'ACTIVE'::profile_status) OR (last_deactivation > 0)))),
   constraint incoming_count_not_negative CHECK ((incoming_count >= 0))
@@ -428,10 +430,16 @@ create table batch (
   constraint chain_broken CHECK (((predecessor = 1) OR (n = 0))),
   constraint claims_already_made CHECK ((claims_made = claims_expected)),
   constraint clock_ahead CHECK (not_ahead),
+  constraint hash_of_32_bytes CHECK ((length(hash) = 32)),
   constraint number_not_negative CHECK ((n >= 0)),
   constraint rows_changed_meanwhile CHECK ((rows_found = rows_expected)),
   constraint slot_from_1_to_64 CHECK (((slot >= 1) AND (slot <= 64))),
-  constraint too_late CHECK (in_time)
+  constraint too_late CHECK (in_time),
+  constraint void_decides_nothing CHECK (
+CASE
+    WHEN void THEN (num_nonnulls(not_ahead, changes, callers) = 0)
+    ELSE (not_ahead IS NOT NULL)
+END)
 );
 grant select, insert on batch to service;
 
@@ -514,13 +522,17 @@ create table posting (
   -- What that balance gains, or below zero loses. Above zero is what the owner has. So the balance of world is minus
   -- what was brought into the platform and not taken out, and that of issuance minus the coins in circulation.
   amount amount not null,
-  -- The balance after this posting, as are trading and pending.
+  -- The balance after this posting, as are trading and pending. Below zero only of a house account, whose row of
+  -- account says whether it may be.
   available amount not null,
   trading amount not null,
   pending amount not null,
   -- The postings of an account in order; and, by bisection, its balance at a time.
   constraint posting_pkey PRIMARY KEY (owner_id, asset, version),
   constraint amount_not_zero CHECK (((amount)::numeric <> (0)::numeric)),
+  constraint not_overdrawn CHECK ((((available)::numeric >= (0)::numeric) OR (owner_id >= 'ffffffff-0000-0000-0000-000000000000'::uuid))),
+  constraint pending_not_negative CHECK (((pending)::numeric >= (0)::numeric)),
+  constraint trading_not_negative CHECK (((trading)::numeric >= (0)::numeric)),
   constraint version_above_zero CHECK ((version > 0))
 );
 -- The postings of a range of batches, for verify and exports. Rows lie in about the order of their batches, so BRIN
@@ -569,8 +581,8 @@ create table transfer (
   -- Who asked for it: the number of an entry of its batch's callers. Every transfer has one.
   caller smallint,
   type transfer_type not null,
-  -- Like destination_address and the columns after it: of deposits and withdrawals only, and null where it does not
-  -- apply.
+  -- Like destination_address, crypto_tx_hash, crypto_tx_index and notional_value: of CRYPTO_DEPOSIT and
+  -- CRYPTO_WITHDRAWAL only, and null where it does not apply.
   crypto_network crypto_network,
   -- True: a deposit or a withdrawal that does not complete at once. Null: its money has moved.
   has_steps boolean,
@@ -602,13 +614,17 @@ create table transfer (
   -- Lists of what a customer requested by creation, page by page, and a transfer by its id.
   constraint transfer_pkey PRIMARY KEY (customer_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
-  constraint between_profiles_or_across_the_border CHECK ((num_nonnulls(from_profile_id, to_profile_id) =
-CASE
-    WHEN (type = ANY (ARRAY['INTERNAL_TRANSFER'::transfer_type, 'PLATFORM_TRANSFER'::transfer_type])) THEN 2
-    ELSE 1
-END)),
+  constraint chain_details_of_crypto_only CHECK (((type = ANY (ARRAY['CRYPTO_DEPOSIT'::transfer_type, 'CRYPTO_WITHDRAWAL'::transfer_type])) OR (num_nonnulls(crypto_network, destination_address, crypto_tx_hash, crypto_tx_index, notional_value) = 0))),
+  constraint index_of_transaction CHECK (((crypto_tx_index IS NULL) OR (crypto_tx_hash IS NOT NULL))),
+  constraint network_of_transaction CHECK (((crypto_tx_hash IS NULL) OR (crypto_network IS NOT NULL))),
   constraint other_customer_only_on_platform CHECK (((to_customer_id = customer_id) OR (type = 'PLATFORM_TRANSFER'::transfer_type))),
   constraint sides_differ CHECK ((from_profile_id <> to_profile_id)),
+  constraint sides_fit_type CHECK (
+CASE
+    WHEN (type = ANY (ARRAY['INTERNAL_TRANSFER'::transfer_type, 'PLATFORM_TRANSFER'::transfer_type])) THEN ((from_profile_id IS NOT NULL) AND (to_profile_id IS NOT NULL))
+    WHEN (type = ANY (ARRAY['CRYPTO_DEPOSIT'::transfer_type, 'WIRE_DEPOSIT'::transfer_type, 'SEN_DEPOSIT'::transfer_type, 'BANK_DEPOSIT'::transfer_type, 'SIGNET_DEPOSIT'::transfer_type, 'CBIT_DEPOSIT'::transfer_type, 'CUBIX_DEPOSIT'::transfer_type, 'RTP_DEPOSIT'::transfer_type])) THEN ((from_profile_id IS NULL) AND (to_profile_id IS NOT NULL))
+    ELSE ((from_profile_id IS NOT NULL) AND (to_profile_id IS NULL))
+END),
   constraint steps_only_across_the_border CHECK (((has_steps IS NULL) OR (has_steps AND (num_nonnulls(from_profile_id, to_profile_id) = 1)))),
   constraint to_customer_has_to_profile CHECK (((to_profile_id IS NULL) = (to_customer_id IS NULL)))
 );
@@ -748,7 +764,7 @@ create table conversion (
   updated_at timestamp with time zone not null,
   settled_at timestamp with time zone,
   cancelled_at timestamp with time zone,
-  -- The version of the row. A write states the version that it was decided on.
+  -- The version of the row: 1 while it is CREATED, then 2. A write states the version that it was decided on.
   version bigint not null,
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint not null,
@@ -756,7 +772,13 @@ create table conversion (
   -- A conversion that settles or is cancelled.
   constraint conversion_pkey PRIMARY KEY (profile_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
+  constraint assets_differ CHECK (((source_asset)::text <> (target_asset)::text)),
   constraint cancelled_has_time CHECK (((status = 'CANCELLED'::conversion_status) = (cancelled_at IS NOT NULL))),
+  constraint closed_in_second_version CHECK ((version =
+CASE status
+    WHEN 'CREATED'::conversion_status THEN 1
+    ELSE 2
+END)),
   constraint settled_has_time CHECK (((status = 'SETTLED'::conversion_status) = (settled_at IS NOT NULL)))
 ) with (fillfactor=80);
 -- What is due for settlement, the oldest first, and how much is.
@@ -784,6 +806,7 @@ create table market_head (
   batch bigint not null,
   -- The head of a market.
   constraint market_head_pkey PRIMARY KEY (market),
+  constraint last_price_of_last_match CHECK (((last_price IS NULL) = (last_execution_id = 0))),
   constraint market_exists FOREIGN KEY (market) REFERENCES market(code)
 );
 grant select, insert, update on market_head to service;
@@ -862,14 +885,29 @@ create table orders (
   constraint cancelled_has_reason CHECK (((status = 'CANCELLED'::order_status) = (cancel_reason IS NOT NULL))),
   constraint closed_has_time_and_holds_nothing CHECK ((((closed_at IS NOT NULL) = (status = ANY (ARRAY['FILLED'::order_status, 'CANCELLED'::order_status, 'REJECTED'::order_status, 'EXPIRED'::order_status]))) AND ((closed_at IS NULL) OR ((held)::numeric = (0)::numeric)))),
   constraint either_base_or_quote_amount CHECK ((num_nonnulls(base_amount, quote_amount) = 1)),
+  constraint expiration_date_of_gtt_only CHECK (((expiration_date IS NOT NULL) = (time_in_force = 'GTT'::time_in_force))),
   constraint filled_gross_not_negative CHECK (((filled_gross)::numeric >= (0)::numeric)),
+  constraint filled_in_full CHECK (((status <> 'FILLED'::order_status) OR (((filled)::numeric > (0)::numeric) AND ((base_amount IS NULL) OR ((filled)::numeric = (base_amount)::numeric))))),
   constraint filled_not_negative CHECK (((filled)::numeric >= (0)::numeric)),
   constraint filled_within_amount CHECK (((filled)::numeric <= (base_amount)::numeric)),
   constraint held_not_negative CHECK (((held)::numeric >= (0)::numeric)),
+  constraint open_has_its_place CHECK (((status <> 'OPEN'::order_status) OR ((sequence IS NOT NULL) AND (priority IS NOT NULL)))),
   constraint price_above_zero CHECK (((price)::numeric > (0)::numeric)),
+  constraint price_fits_type CHECK (((price IS NOT NULL) = (type = ANY (ARRAY['LIMIT'::order_type, 'POST_ONLY_LIMIT'::order_type, 'STOP_LIMIT'::order_type])))),
   constraint quote_amount_above_zero CHECK (((quote_amount)::numeric > (0)::numeric)),
+  constraint quote_amount_of_market_buys_only CHECK (((quote_amount IS NOT NULL) = ((side = 'BUY'::order_side) AND (type = ANY (ARRAY['MARKET'::order_type, 'STOP_MARKET'::order_type]))))),
+  constraint rejected_has_filled_nothing CHECK (((status <> 'REJECTED'::order_status) OR ((filled)::numeric = (0)::numeric))),
   constraint rejected_has_reason CHECK (((status = 'REJECTED'::order_status) = (reject_reason IS NOT NULL))),
-  constraint stop_price_above_zero CHECK (((stop_price)::numeric > (0)::numeric))
+  constraint stop_price_above_zero CHECK (((stop_price)::numeric > (0)::numeric)),
+  constraint stop_price_fits_type CHECK (((stop_price IS NOT NULL) = (type = ANY (ARRAY['STOP_MARKET'::order_type, 'STOP_LIMIT'::order_type])))),
+  constraint submitted_waits_for_stop_price CHECK (((status <> 'SUBMITTED'::order_status) OR ((stop_price IS NOT NULL) AND (NOT is_triggered)))),
+  constraint time_in_force_fits_type CHECK (
+CASE
+    WHEN (type = 'MARKET'::order_type) THEN (time_in_force = 'IOC'::time_in_force)
+    WHEN (type = ANY (ARRAY['STOP_MARKET'::order_type, 'STOP_LIMIT'::order_type])) THEN (time_in_force = ANY (ARRAY['GTC'::time_in_force, 'GTT'::time_in_force]))
+    ELSE true
+END),
+  constraint triggered_only_at_stop_price CHECK (((NOT is_triggered) OR (stop_price IS NOT NULL)))
 ) with (fillfactor=45);
 -- Lists by identity_account_id, page by page.
 CREATE INDEX orders_account ON public.orders USING btree (customer_id, identity_account_id, id) WHERE (identity_account_id IS NOT NULL);
@@ -970,10 +1008,11 @@ create table execution (
   constraint execution_pkey PRIMARY KEY (profile_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
   constraint commission_not_negative CHECK (((commission)::numeric >= (0)::numeric)),
-  constraint commission_or_rebate_is_zero CHECK ((((commission)::numeric = (0)::numeric) OR ((rebate)::numeric = (0)::numeric))),
+  constraint commission_of_taker_only CHECK ((((commission)::numeric = (0)::numeric) OR ((id & (1)::bigint) = 1))),
   constraint id_above_zero CHECK ((id > 0)),
   constraint price_above_zero CHECK (((price)::numeric > (0)::numeric)),
-  constraint rebate_not_negative CHECK (((rebate)::numeric >= (0)::numeric))
+  constraint rebate_not_negative CHECK (((rebate)::numeric >= (0)::numeric)),
+  constraint rebate_of_maker_only CHECK ((((rebate)::numeric = (0)::numeric) OR ((id & (1)::bigint) = 0)))
 );
 -- Lists by account_id, page by page.
 CREATE INDEX execution_account ON public.execution USING btree (customer_id, account_id, id) WHERE (account_id IS NOT NULL);

@@ -49,7 +49,7 @@ const QUERIES = [
   {
     title: "Holds without what they are for.",
     sound: [],
-    tampering: "update conversion set status = 'CANCELLED', cancelled_at = now() where id = :redeem",
+    tampering: "update conversion set status = 'CANCELLED', cancelled_at = now(), version = 2 where id = :redeem",
     found: ["treasury | PYUSD | 0 | 50 | null | null"],
   },
   {

@@ -90,6 +90,7 @@ test.each<[string, string, string[], RegExp]>([
   ],
   ["deposit", "USD", ["--type", "CRYPTO_DEPOSIT"], /^CRYPTO_DEPOSIT is not for USD, which is fiat$/],
   ["withdraw", "USDG", ["--type", "WIRE_WITHDRAWAL"], /^WIRE_WITHDRAWAL is not for USDG, which is not fiat$/],
+  ["deposit", "USDG", ["--tx-index", "3"], /^--tx-index needs --tx-hash$/],
   ["deposit", "GOLD", [], /^asset GOLD is not in the catalogue$/],
   ["deposit", "USDG", ON_CHAIN, /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}$/],
   ["withdraw", "USDG", ["--ref-id", "chain-1"], /^ref_id "chain-1" was already used for transfer [0-9a-f-]{36}$/],

@@ -22,10 +22,10 @@ beforeAll(async () => {
   marketNumber = market?.number ?? 0;
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, updated_at, version,
-                         slot, batch)
+                         maker_rebate, created_at, status, sequence, priority, filled, filled_gross, held, is_triggered,
+                         updated_at, version, slot, batch)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), $1, side::order_side, 'LIMIT', 'GTC', 2, price, 0, 0,
-            now(), 'OPEN', filled, 0, 1, false, now(), 1, 1, 1
+            now(), 'OPEN', 1, 1, filled, 0, 1, false, now(), 1, 1, 1
        from (values ('BUY', 90, 0), ('BUY', 99, 0), ('BUY', 99, 0.5), ('SELL', 110, 0), ('SELL', 101, 1.25)) as v (side, price, filled)`,
     [BTCUSD],
   );

@@ -78,7 +78,7 @@ test("conversions are due since their delay was over, and closed ones are not", 
     `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
                              cancelled_at, version, slot, batch)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'USD', 'USDG', 1, status::conversion_status,
-            now() - age::interval, now(), case status when 'CANCELLED' then now() end, 1, 1, 1
+            now() - age::interval, now(), case status when 'CANCELLED' then now() end, case status when 'CANCELLED' then 2 else 1 end, 1, 1
        from (values ('CREATED', '100 s'), ('CREATED', '90 s'), ('CREATED', '30 s'), ('CANCELLED', '500 s')) as v (status, age)`,
   );
   const { count, lagMs } = await readSettlementBacklog(db.database, 60_000);
@@ -127,11 +127,11 @@ test("each coin has its own reserve and supply, whatever is wrong with them", as
 test("a market's lags are those of its oldest pending order and cancel, and its holder has a live lease", async () => {
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, updated_at, version,
-                         slot, batch)
+                         maker_rebate, created_at, status, sequence, priority, filled, filled_gross, held, is_triggered,
+                         updated_at, version, slot, batch)
      select gen_random_uuid(), ('00000000-0000-7000-8000-' || lpad((1000 - extract(epoch from age::interval))::int::text, 12, '0'))::uuid,
-            gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0, now() - age::interval, status::order_status, 0, 0, 1, false, now(), 1, 1, 1
-       from (values ('PENDING_SUBMISSION', '100 s'), ('PENDING_SUBMISSION', '50 s'), ('OPEN', '500 s')) as v (status, age)`,
+            gen_random_uuid(), 'BTCUSD', 'SELL', 'LIMIT', 'GTC', 1, 1, 0, 0, now() - age::interval, status::order_status, place, place, 0, 0, 1, false, now(), 1, 1, 1
+       from (values ('PENDING_SUBMISSION', '100 s', null), ('PENDING_SUBMISSION', '50 s', null), ('OPEN', '500 s', 1)) as v (status, age, place)`,
   );
   await copyOpenOrders(db.owner);
   await db.owner.rows(

@@ -25,7 +25,8 @@ beforeAll(async () => {
                              updated_at, settled_at, cancelled_at, version, slot, batch)
      select ('22222222-0000-7000-8000-' || lpad(to_hex(case when n < 500 then 9 else n % 9 end), 12, '0'))::uuid,
             ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid, 'USD', 'USDG', 1, 'ref-' || n,
-            status, at, at, case when status = 'SETTLED' then at end, case when status = 'CANCELLED' then at end, 2, 1, n / 100
+            status, at, at, case when status = 'SETTLED' then at end, case when status = 'CANCELLED' then at end,
+            case when status = 'CREATED' then 1 else 2 end, 1, n / 100
        from (select n, to_timestamp(${FIRST / 1_000}) + n * interval '1 s' as at,
                     (case when n < 500 and n % 100 = 7 then 'CREATED' when n < 500 and n % 100 = 9 then 'CANCELLED'
                           else 'SETTLED' end)::conversion_status as status

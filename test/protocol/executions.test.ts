@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 async function insert(id: string, profile: string, customer: string, order: string, account: string | null) {
-  const isTaker = order === FIRST_ORDER;
+  const isTaker = BigInt(id) % 2n === 1n;
   await api.db.owner.rows(
     `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
                             account_id, executed_at, slot, batch)
@@ -50,7 +50,7 @@ async function insert(id: string, profile: string, customer: string, order: stri
       id,
       customer,
       order,
-      isTaker ? "BUY" : "SELL",
+      order === FIRST_ORDER ? "BUY" : "SELL",
       isTaker ? "8.75" : "0",
       isTaker ? "0" : "0.75",
       account,

@@ -258,7 +258,7 @@ test("the ticker covers the last 24 hours only, and yesterday's price is at leas
     { at: now - day + MINUTE, price: 9, amount: 2_000 },
     { at: now, price: 8, amount: 1_000 },
   ]);
-  await service.db.owner.rows("update market_head set last_price = 8 where market = 'UNIUSD'");
+  await service.db.owner.rows("update market_head set last_price = 8, last_execution_id = 7 where market = 'UNIUSD'");
   const { body } = await service.call("GET", "/v2/markets/UNIUSD/ticker");
   expect(body.last_day).toMatchObject({
     high: "9",

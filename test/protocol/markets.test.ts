@@ -78,7 +78,7 @@ test("the last price of a market is its head's, and undefined before the first e
   expect(await api.exchange.lastPrice(market)).toBeUndefined();
   await api.db.owner.rows(
     `insert into market_head (market, fence, last_price, last_execution_id, last_sequence, version, slot, batch)
-     values ($1, 1, 25000.5, 0, 0, 1, 1, 1)`,
+     values ($1, 1, 25000.5, 7, 0, 1, 1, 1)`,
     [market],
   );
   expect(await api.exchange.lastPrice(market)).toBe(25_000_500_000_000_000_000_000n);

@@ -18,14 +18,14 @@ beforeAll(async () => {
   // One order in 20,000 of each status, market and account that is rare; all rare ones are old.
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, ref_id, identity_id, identity_account_id, created_at, status, filled, filled_gross,
-                         held, is_triggered, reject_reason, cancel_reason, updated_at, closed_at, version, slot, batch)
+                         maker_rebate, ref_id, identity_id, identity_account_id, created_at, status, sequence, priority,
+                         filled, filled_gross, held, is_triggered, reject_reason, cancel_reason, updated_at, closed_at, version, slot, batch)
      select ('22222222-0000-7000-8000-' || lpad(to_hex(n % 10), 12, '0'))::uuid,
             ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid,
             case when old and n % 100 = 3 then 'WIFUSD' when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT',
             'GTC', 1, 1, 0.0035, 0.0003, 'ref-' || n, 'i',
-            case when old and n % 100 = 5 then 'rare' when n % 2 = 0 then 'main' end, at, status, 0, 0,
-            case when status = 'OPEN' then 1 else 0 end, false,
+            case when old and n % 100 = 5 then 'rare' when n % 2 = 0 then 'main' end, at, status, n, n,
+            case when status = 'FILLED' then 1 else 0 end, 0, case when status = 'OPEN' then 1 else 0 end, false,
             case when status = 'REJECTED' then 'no_liquidity'::reject_reason end,
             case when status = 'CANCELLED' then 'requested'::cancel_reason end, at,
             case when status <> 'OPEN' then at end, 3, 1, n / 100
@@ -82,11 +82,11 @@ test("a page of 20,000 open orders reads no more of them than it has", async () 
   const { customerId, profileId } = { customerId: uuid("11111111", 1) as string as CustomerId, profileId: PROFILE };
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, identity_id, identity_account_id, created_at, status, filled, filled_gross, held,
-                         is_triggered, updated_at, version, slot, batch)
+                         maker_rebate, identity_id, identity_account_id, created_at, status, sequence, priority, filled,
+                         filled_gross, held, is_triggered, updated_at, version, slot, batch)
      select '${profileId}', ('44444444-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${customerId}',
             case when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT', 'GTC', 1, 1, 0.0035, 0.0003, 'i', 'rare',
-            at, 'OPEN', 0, 0, 1, false, at, 3, 1, 1
+            at, 'OPEN', n, n, 0, 0, 1, false, at, 3, 1, 1
        from (select n, timestamptz '2026-01-01' + n * interval '1 s' as at from generate_series(1, 20000) n) as made`,
   );
   await copyOpenOrders(db.owner);

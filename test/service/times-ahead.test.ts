@@ -29,9 +29,6 @@ beforeEach(async () => {
   resting = (await maker.place(limit("SELL", "2", "2000", { ref_id: "again" }))).id;
   await service.stop();
   vi.useRealTimers();
-  // As that version did: it stored nothing about its clock.
-  await service.db.owner.rows("update batch set not_ahead = null");
-
   warnings = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
   const [port, authPort] = [service.baseUrl, service.authUrl].map((url) => Number(new URL(url).port));

@@ -170,10 +170,20 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
     ["claims_already_made", (row) => row.claims_made === row.claims_expected],
     ["rows_changed_meanwhile", (row) => row.rows_found === row.rows_expected],
     ["too_late", (row) => row.in_time === true],
+    [
+      "void_decides_nothing",
+      ({ void: isVoid, not_ahead: notAhead, changes, callers }) =>
+        isVoid === true ? [notAhead, changes, callers].every((value) => (value ?? null) === null) : notAhead !== null,
+    ],
   ],
   conversion: [
     ["cancelled_has_time", (row) => (row.status === "CANCELLED") === (row.cancelled_at !== null)],
+    ["closed_in_second_version", ({ version, status }) => version === (status === "CREATED" ? "1" : "2")],
     ["settled_has_time", (row) => (row.status === "SETTLED") === (row.settled_at !== null)],
+  ],
+  execution: [
+    ["commission_of_taker_only", ({ commission, id }) => amount(commission) === 0 || BigInt(String(id)) % 2n === 1n],
+    ["rebate_of_maker_only", ({ rebate, id }) => amount(rebate) === 0 || BigInt(String(id)) % 2n === 0n],
   ],
   external_transfer: [
     [
@@ -205,6 +215,23 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
         return (row.closed_at !== null) === isClosed && (!isClosed || amount(row.held) === 0);
       },
     ],
+    [
+      "filled_in_full",
+      ({ status, filled, base_amount: base }) =>
+        status !== "FILLED" || (amount(filled) > 0 && (base === null || Number(filled) === Number(base))),
+    ],
+    ["open_has_its_place", (row) => row.status !== "OPEN" || (row.sequence !== null && row.priority !== null)],
+    ["rejected_has_filled_nothing", ({ status, filled }) => status !== "REJECTED" || amount(filled) === 0],
+    [
+      "submitted_waits_for_stop_price",
+      (row) => row.status !== "SUBMITTED" || (row.stop_price !== null && row.is_triggered === false),
+    ],
+    ["triggered_only_at_stop_price", (row) => row.is_triggered === false || row.stop_price !== null],
+  ],
+  posting: [
+    ["not_overdrawn", (row) => amount(row.available) >= 0 || String(row.owner_id) >= "ffffffff"],
+    ["pending_not_negative", (row) => amount(row.pending) >= 0],
+    ["trading_not_negative", (row) => amount(row.trading) >= 0],
   ],
   profile: [
     [
@@ -215,6 +242,16 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
       },
     ],
     ["incoming_count_not_negative", (row) => amount(row.incoming_count) >= 0],
+  ],
+  transfer: [
+    [
+      "sides_fit_type",
+      ({ type, from_profile_id: from, to_profile_id: to }) => {
+        if (!/_(?:DEPOSIT|WITHDRAWAL)$/.test(String(type))) return from !== null && to !== null;
+        const isDeposit = String(type).endsWith("_DEPOSIT");
+        return (from === null) === isDeposit && (to === null) === !isDeposit;
+      },
+    ],
   ],
 };
 

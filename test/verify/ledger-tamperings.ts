@@ -181,7 +181,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a batch is declared void",
-    sql: "update batch set void = true where n = 9",
+    sql: `alter table batch drop constraint if exists void_decides_nothing;
+          update batch set void = true where n = 9`,
     findings: [
       "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
       "append-only rows: posting has 2 rows of batch 1/9, which is void",
@@ -232,8 +233,8 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a batch is added behind the last one",
-    sql: `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
-          select slot, max(n) + 1, sha256('x'), max(at), false, 0, 0, 0, 0, 1, true from batch group by slot`,
+    sql: `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time, not_ahead)
+          select slot, max(n) + 1, sha256('x'), max(at), false, 0, 0, 0, 0, 1, true, true from batch group by slot`,
     findings: ["chain: batch 1/39 does not match its hash: the batch, its rows or its predecessor were changed"],
   },
   {

@@ -96,7 +96,8 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a conversion is added beside all batches",
-    sql: `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at,
+    sql: `alter table conversion drop constraint if exists closed_in_second_version;
+          insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at,
                                   updated_at, settled_at, version, slot, batch)
           select profile_id, :acme, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
                  settled_at, 1, slot, batch from conversion where id = :mint`,
@@ -104,7 +105,8 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a conversion is set back to an earlier number",
-    sql: "update conversion set version = 1 where id = :mint",
+    sql: `alter table conversion drop constraint if exists closed_in_second_version;
+          update conversion set version = 1 where id = :mint`,
     findings: ["changing rows: conversion treasury/mint has gone back to version 1"],
   },
   {
@@ -252,10 +254,10 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "an order is added that holds nothing",
     sql: `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                              maker_rebate, created_at, status, filled, filled_gross, held, is_triggered, updated_at, version,
-                              slot, batch)
+                              maker_rebate, created_at, status, sequence, priority, filled, filled_gross, held, is_triggered,
+                              updated_at, version, slot, batch)
           select profile_id, :acme, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                 maker_rebate, created_at, 'OPEN', 0, 0, 0, false, updated_at, 1, slot, batch
+                 maker_rebate, created_at, 'OPEN', 1, 1, 0, 0, 0, false, updated_at, 1, slot, batch
             from orders where id = :low`,
     findings: [
       "changing rows: orders treasury/acme does not match batch 1/38, which it refers to",

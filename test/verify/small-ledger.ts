@@ -252,7 +252,7 @@ class Making {
           must(state.get(orderTable, orderKey(order.profileId, order.id).key), "the order is there"),
         ) as [Order, Order];
         const closed = { status: "FILLED", closedAt: now, held: ZERO } as const;
-        const left = { status: "OPEN", held: minus(resting.held, amount) } as const;
+        const left = { status: "OPEN", sequence: 1n, priority: 1n, held: minus(resting.held, amount) } as const;
         return accept(undefined, {
           states: [
             change(orderTable, { ...resting, ...left, ...filled(resting, amount, gross) }),

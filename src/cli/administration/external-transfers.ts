@@ -145,6 +145,8 @@ function checkOptions({ code, kind }: Asset, type: ExternalTransferType, options
     const flags = given.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
     throw new CommandRejected(`${flags.join(", ")} cannot be used with ${code}, which is fiat`);
   }
+  if (options.txIndex !== undefined && options.txHash === undefined)
+    throw new CommandRejected("--tx-index needs --tx-hash");
 }
 
 async function onChain(
