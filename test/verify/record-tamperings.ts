@@ -343,13 +343,13 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a market is halted beside the lane",
-    sql: "update market set status = 'HALTED', version = 2, slot = 1, batch = 1 where code = 'BTCUSD'",
+    sql: "update market set status = 'HALTED', version = 4, slot = 1, batch = 1 where code = 'BTCUSD'",
     findings: ["changing rows: market BTCUSD does not match batch 1/1, which it refers to"],
   },
   {
     title: "a market is halted without a batch, and without the constraint that requires one",
     sql: `alter table market drop constraint if exists no_batch_at_version_1_only;
-          update market set status = 'HALTED', version = 2 where code = 'BTCUSD'`,
+          update market set status = 'HALTED', version = 4, slot = null, batch = null where code = 'BTCUSD'`,
     findings: ["changing rows: market BTCUSD refers to no batch"],
   },
   {
