@@ -32,8 +32,8 @@ test.each([54, 55, 56])("a seed replays exactly: %d", { timeout: 120_000 }, asyn
  * A seed's course changes with the workload; then find others in their place.
  */
 test.each([
-  ["the network drops the query for the time with which a lane opens its connection", 169],
-  ["a clock is ahead by hours when a batch would be decided", 321],
+  ["the network drops the query for the time with which a lane opens its connection", 11],
+  ["a clock is ahead by hours when a batch would be decided", 41],
 ])("%s: seed %d", async (_, seed) => {
   await simulate(seed);
 });
