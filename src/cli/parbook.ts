@@ -18,6 +18,7 @@ import { addCarryOver } from "./carry-over/carry-over.ts";
 import { addDemo } from "./demo/demo.ts";
 import { addExport } from "./export.ts";
 import { addMigrate } from "./migrate.ts";
+import { addPayoutCommands } from "./payout/payout.ts";
 import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
 import { rejectRepeatedOptions } from "./single-options.ts";
@@ -55,6 +56,7 @@ export function buildProgram(): Command {
   addKeyCommands(program);
   addExternalTransferCommands(program);
   addTransferStepCommands(program);
+  addPayoutCommands(program);
   addHoldCommands(program);
   addMarketCommands(program);
   addFeeCommands(program);

@@ -1,0 +1,112 @@
+/** Sends bulks to a service until they are answered: whatever is sent again takes effect once. */
+import { setTimeout as pause } from "node:timers/promises";
+import { CommandRejected } from "../command.ts";
+
+export interface Target {
+  /** The origin of the API, which issues tokens too. */
+  readonly url: string;
+  readonly kind: "internal" | "platform";
+  readonly clientId: string;
+  readonly secret: string;
+}
+
+export interface AnsweredItem {
+  readonly index: number;
+  readonly status: string;
+  readonly transfer?: { readonly id: string };
+  readonly problem?: { readonly status: number; readonly detail: string };
+}
+
+const RESPONSE_MS = 60_000;
+/** Attempts in a row that fail, before a bulk is given up: about three minutes. */
+const MOST_ATTEMPTS = 12;
+const LONGEST_PAUSE_MS = 30_000;
+
+interface Attempt {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+  readonly body: unknown;
+}
+
+export class BulkClient {
+  readonly #target: Target;
+  readonly #stopping: AbortSignal;
+  #token: string | undefined;
+
+  constructor(target: Target, stopping: AbortSignal) {
+    this.#target = target;
+    this.#stopping = stopping;
+  }
+
+  /** @throws CommandRejected if the service rejects the bulk, or stays away; AbortError when it is stopped */
+  async send(items: readonly object[], isDryRun: boolean): Promise<readonly AnsweredItem[]> {
+    const body = JSON.stringify({ mode: "independent", dry_run: isDryRun, items });
+    for (let attempt = 1; ; attempt += 1) {
+      const { status, retryAfterMs, body: answer } = await this.#attempt(body);
+      if (status === 200) return (answer as { readonly items: readonly AnsweredItem[] }).items;
+      if (status === 401) this.#token = undefined;
+      const mayPass = status === 0 || status === 401 || status === 408 || status === 429 || status >= 500;
+      if (!mayPass || attempt === MOST_ATTEMPTS || (status === 401 && attempt > 2)) throw rejected(status, answer);
+      await this.pause(attempt, retryAfterMs);
+    }
+  }
+
+  /** Longer after each attempt, or as long as the service says. */
+  async pause(attempt: number, retryAfterMs = 0): Promise<void> {
+    const ms = Math.min(Math.max(250 * 2 ** attempt, retryAfterMs), Math.max(LONGEST_PAUSE_MS, retryAfterMs));
+    await pause(ms, undefined, { signal: this.#stopping });
+  }
+
+  async #attempt(body: string): Promise<Attempt> {
+    const { url, kind, clientId, secret } = this.#target;
+    if (this.#token === undefined) {
+      const scope = `transfer:write_${kind}_transfer`;
+      const form = new URLSearchParams({
+        grant_type: "client_credentials",
+        client_id: clientId,
+        client_secret: secret,
+        scope,
+      });
+      const answer = await this.#post(`${url}/oauth2/token`, form, {});
+      if (answer.status === 400 || answer.status === 401) throw noToken(clientId, answer.body);
+      if (answer.status !== 200) return answer;
+      this.#token = (answer.body as { readonly access_token: string }).access_token;
+    }
+    return this.#post(`${url}/v2/transfer/${kind}/bulk`, body, {
+      authorization: `Bearer ${this.#token}`,
+      "content-type": "application/json",
+    });
+  }
+
+  /** @returns the status 0 if there was no response */
+  async #post(
+    url: string,
+    body: string | URLSearchParams,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Attempt> {
+    const signal = AbortSignal.any([this.#stopping, AbortSignal.timeout(RESPONSE_MS)]);
+    try {
+      const response = await fetch(url, { method: "POST", headers, body, signal });
+      const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+      const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+      return { status: response.status, retryAfterMs, body: await response.json().catch(() => undefined) };
+    } catch (error) {
+      this.#stopping.throwIfAborted();
+      const { cause, message } = error as Error;
+      const detail = cause instanceof Error && cause.message !== "" ? cause.message : message;
+      return { status: 0, retryAfterMs: undefined, body: { detail } };
+    }
+  }
+}
+
+function noToken(clientId: string, body: unknown): CommandRejected {
+  const { error_description: why, error } = (body ?? {}) as Readonly<Record<string, string | undefined>>;
+  return new CommandRejected(`the service gives ${clientId} no token: ${why ?? error ?? "no reason given"}`);
+}
+
+function rejected(status: number, body: unknown): CommandRejected {
+  const { detail = "no reason given" } = (body ?? {}) as { readonly detail?: string };
+  return new CommandRejected(
+    status === 0 ? `the service does not respond (${detail})` : `the service answers ${status}: ${detail}`,
+  );
+}

@@ -1,0 +1,219 @@
+/** `parbook payout run`: transfers from a CSV file, in bulks. */
+import { readFile, stat } from "node:fs/promises";
+import { type Command, Option } from "commander";
+import { findService } from "../../service/data-directory.ts";
+import { writeAtomically } from "../../std/write-atomically.ts";
+import { readPath } from "../arguments.ts";
+import {
+  addCommand,
+  addGroup,
+  CommandFailed,
+  CommandRejected,
+  type CommandResult,
+  commandConfig,
+  setAction,
+} from "../command.ts";
+import { printError } from "../terminal.ts";
+import { type AnsweredItem, BulkClient, type Target } from "./bulk-client.ts";
+import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
+import { Progress } from "./progress.ts";
+
+/** Small enough to see progress, and large enough that the request costs little beside its transfers. */
+const ITEMS = 100;
+/** How often a line that was not tried, or whose outcome is not known, is sent again. */
+const MOST_ROUNDS = 8;
+const MOST_BYTES = 100 * 1_048_576;
+
+interface Options {
+  readonly client: string;
+  readonly secretFile: string;
+  readonly kind: Target["kind"];
+  readonly url?: string;
+  readonly result?: string;
+  readonly dryRun?: true;
+}
+
+export function addPayoutCommands(program: Command): void {
+  const payout = addGroup(program, "payout", "pay many at once");
+  const run = addCommand(payout, "run", {
+    summary: "send the transfers of a CSV file to a service, each once however often the file is run",
+    examples: [
+      "payout run salaries.csv --client 0190d5a4-... --secret-file acme.secret",
+      "payout run salaries.csv --client 0190d5a4-... --secret-file acme.secret --dry-run",
+      "payout run salaries.result.csv --client 0190d5a4-... --secret-file acme.secret",
+    ],
+  })
+    .argument("<file>", "CSV with the columns from_profile_id, to_profile_id, amount, asset and ref_id", readPath)
+    .requiredOption("--client <id>", "the API client, with the scope of these transfers")
+    .requiredOption("--secret-file <path>", "the file that has its secret", readPath)
+    .option("--url <origin>", "where the API is; default: the service that runs on the data directory")
+    .option("--result <path>", "where to write what became of each line; default: <file>.result.csv", readPath)
+    .option("--dry-run", "only try each 100 lines, and name those that would be rejected; writes no result");
+  run.addOption(
+    new Option("--kind <kind>", "to other customers' profiles, or between one's own")
+      .choices(["platform", "internal"])
+      .default("platform"),
+  );
+  setAction(run, runPayout);
+}
+
+async function runPayout(file: string, options: Options): Promise<CommandResult> {
+  const payout = await readFileOf(file);
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort();
+  process.once("SIGINT", stop);
+  try {
+    return await send(file, payout, options, stopping.signal);
+  } finally {
+    process.off("SIGINT", stop);
+  }
+}
+
+/** @throws CommandFailed if a line cannot be sent; all such lines have been printed */
+async function readFileOf(file: string): Promise<Payout> {
+  const { size } = await stat(file);
+  if (size > MOST_BYTES) throw new CommandRejected(`the file has ${size} bytes, and may have ${MOST_BYTES}: split it`);
+  const { readPayout } = await import("./payout-file.ts");
+  const { CsvError } = await import("csv-parse/sync");
+  const text = await readFile(file, "utf8");
+  let payout: Payout;
+  try {
+    payout = readPayout(text);
+  } catch (error) {
+    if (error instanceof CsvError) throw new CommandRejected(`the file is not CSV: ${error.message}`);
+    throw error;
+  }
+  if (payout.wrong.length === 0) return payout;
+  printError(["nothing was sent, because of these lines:", ...payout.wrong]);
+  throw new CommandFailed();
+}
+
+async function send(file: string, payout: Payout, options: Options, stopping: AbortSignal): Promise<CommandResult> {
+  const { DONE, resultText } = await import("./payout-file.ts");
+  const results = new Map<PayoutLine, LineResult>();
+  for (const line of payout.lines)
+    if (DONE.has(line.result?.status ?? "")) results.set(line, line.result as LineResult);
+  const open = payout.lines.filter((line) => !results.has(line));
+  const client = new BulkClient(await targetOf(options), stopping);
+  const isDryRun = options.dryRun === true;
+  const resultFile = options.result ?? resultFileOf(file);
+  const again = `parbook payout run ${resultFile} ${optionsText(options)}`;
+  try {
+    await sendAll(client, open, isDryRun, results);
+  } catch (error) {
+    if (!isDryRun)
+      await writeAtomically(
+        resultFile,
+        resultText(payout, (line) => results.get(line)),
+        0o600,
+      );
+    const why = stopping.aborted ? "interrupted" : (error as Error).message;
+    const sent = open.filter((line) => results.has(line)).length;
+    printError([
+      `${why}: ${sent} of ${open.length} lines were answered`,
+      ...(isDryRun ? [] : [`go on with: ${again}`]),
+    ]);
+    if (stopping.aborted || error instanceof CommandRejected) throw new CommandFailed();
+    throw error;
+  }
+  if (!isDryRun)
+    await writeAtomically(
+      resultFile,
+      resultText(payout, (line) => results.get(line)),
+      0o600,
+    );
+  return summaryOf(payout, results, isDryRun ? undefined : { resultFile, again });
+}
+
+/** In rounds: what was not tried, or is not known, is sent again. */
+async function sendAll(
+  client: BulkClient,
+  open: readonly PayoutLine[],
+  isDryRun: boolean,
+  results: Map<PayoutLine, LineResult>,
+): Promise<void> {
+  if (open.length === 0) return;
+  const progress = new Progress(open.length);
+  try {
+    let remaining = open;
+    for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
+      if (round > 1) await client.pause(round);
+      const unsettled: PayoutLine[] = [];
+      for (let from = 0; from < remaining.length; from += ITEMS) {
+        const some = remaining.slice(from, from + ITEMS);
+        const answered = await client.send(
+          some.map(({ item }) => item),
+          isDryRun,
+        );
+        for (const [i, line] of some.entries()) results.set(line, resultOf(answered[i]));
+        const before = unsettled.length;
+        unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
+        progress.add(some.length - (unsettled.length - before));
+      }
+      remaining = unsettled;
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+const UNSETTLED: ReadonlySet<string> = new Set(["NOT_TRIED", "UNKNOWN"]);
+
+const resultOf = (item: AnsweredItem | undefined): LineResult => ({
+  status: item?.status ?? "UNKNOWN",
+  transferId: item?.transfer?.id,
+  detail: item?.problem?.detail,
+});
+
+async function targetOf({ client, secretFile, kind, url }: Options): Promise<Target> {
+  const secret = (await readFile(secretFile, "utf8")).trim();
+  if (url !== undefined) return { url: url.replace(/\/+$/, ""), kind, clientId: client, secret };
+  const { dataDir } = commandConfig();
+  const service = await findService(dataDir);
+  if (service === undefined)
+    throw new CommandRejected(`no service runs on the data directory ${dataDir}: name one by --url`);
+  return { url: service.baseUrl, kind, clientId: client, secret };
+}
+
+/** That of a result is itself. */
+function resultFileOf(file: string): string {
+  return file.endsWith(".result.csv") ? file : `${file.replace(/\.csv$/i, "")}.result.csv`;
+}
+
+function optionsText({ client, secretFile, kind, url }: Options): string {
+  const named = { client, "secret-file": secretFile, ...(kind === "internal" && { kind }), ...(url && { url }) };
+  return Object.entries(named)
+    .map(([name, value]) => `--${name} ${value}`)
+    .join(" ");
+}
+
+function summaryOf(
+  { lines }: Payout,
+  results: ReadonlyMap<PayoutLine, LineResult>,
+  written: { readonly resultFile: string; readonly again: string } | undefined,
+): CommandResult {
+  const counts: Record<string, number> = {};
+  for (const line of lines) {
+    const status = results.get(line)?.status ?? "UNKNOWN";
+    counts[status] = (counts[status] ?? 0) + 1;
+  }
+  const rejected = lines.filter((line) => results.get(line)?.status === "REJECTED");
+  const isOpen = lines.some((line) => !ENDS.has(results.get(line)?.status ?? ""));
+  const numbers = Object.entries(counts).map(([status, count]) => `${count} ${status}`);
+  return {
+    json: {
+      counts,
+      ...(written && { result: written.resultFile }),
+      lines: lines.map((line) => ({ line: line.number, ref_id: line.item.ref_id, ...results.get(line) })),
+    },
+    prose: [
+      `${lines.length} lines: ${numbers.join(", ")}`,
+      ...rejected.map((line) => `line ${line.number}: ${results.get(line)?.detail}`),
+      ...(written === undefined ? [] : [`Result: ${written.resultFile}`]),
+      ...(written !== undefined && isOpen ? [`What is not done can be sent again: ${written.again}`] : []),
+    ],
+    failed: isOpen,
+  };
+}
+
+const ENDS: ReadonlySet<string> = new Set(["COMPLETED", "EXISTS", "WOULD_COMPLETE"]);

@@ -1,0 +1,209 @@
+/** `parbook payout run`, with the commands of docs/payouts.md. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectBooksBalance } from "../support/books.ts";
+import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { run } from "./in-process.ts";
+
+let service: TestService;
+let acme: TestCustomer;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "payout-"));
+  service = await startTestService();
+  acme = await service.customer("Acme");
+  await writeFile(join(folder, "acme.secret"), `${acme.secret}\n`);
+});
+afterAll(async () => {
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+  await rm(folder, { recursive: true });
+});
+
+const HEAD = "from_profile_id,to_profile_id,amount,asset,ref_id,metadata.note";
+
+async function file(name: string, ...lines: string[]): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, `${lines.join("\n")}\n`);
+  return path;
+}
+
+const payout = (path: string, url = service.baseUrl, ...more: string[]) =>
+  run([
+    ...["payout", "run", path, "--client", acme.clientId, "--secret-file", join(folder, "acme.secret")],
+    ...["--url", url, ...more],
+  ]);
+
+async function available(profile: string): Promise<string> {
+  const { body } = await service.call("GET", `/v2/profiles/${profile}/balances/USD`, { as: acme.token });
+  return body.available;
+}
+
+async function fund(profileId: string, amount: string): Promise<void> {
+  const body = { asset: "USD", amount };
+  const { status } = await service.call("POST", `/v2/sandbox/profiles/${profileId}/deposit`, { as: acme.token, body });
+  expect(status).toBe(200);
+}
+
+test("the commands of docs/payouts.md try a payout, send it, and send what was rejected again", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const page = await readFile(new URL("../../docs/payouts.md", import.meta.url), "utf8");
+  const table = /\n(from_profile_id,[^`]*)```/.exec(page)?.[1]?.trim().split("\n") ?? [];
+  expect(table.length).toBe(4);
+  const sent = table.map((line) => line.replace("0190d5a4-1111-7000-8000-000000000004", from));
+  await file("salaries.csv", ...sent.map((line) => line.replace("0190d5a4-2222-7000-8000-000000000006", to)));
+  const commands = [...page.matchAll(/^ {4}parbook (payout run .*)$/gm)].map(([, command = ""]) =>
+    command
+      .replace(/[\w.]+\.(?:csv|secret)/g, (name) => join(folder, name))
+      .replace("0190d5a4-3333-7000-8000-000000000008", acme.clientId)
+      .split(" "),
+  );
+  expect(commands.length).toBe(3);
+  const said: string[][] = [];
+  for (const [i, command] of commands.entries()) {
+    // The second line needs more than there is at first.
+    if (i === 2) await fund(from, "100");
+    const { exitCode, stdout, stderr } = await run([...command, "--url", service.baseUrl]);
+    said.push([String(exitCode), stderr, ...stdout.trimEnd().split("\n")]);
+  }
+  const result = join(folder, "salaries.result.csv");
+  const again = `parbook payout run ${result} --client ${acme.clientId} --secret-file ${join(folder, "acme.secret")}`;
+  const missing = `line 3: profile ${from} has 5 USD available, but 50 is needed`;
+  expect(said).toEqual([
+    ["1", "", "3 lines: 2 WOULD_COMPLETE, 1 REJECTED", missing],
+    [
+      ...["1", "", "3 lines: 2 COMPLETED, 1 REJECTED", missing, `Result: ${result}`],
+      `What is not done can be sent again: ${again} --url ${service.baseUrl}`,
+    ],
+    ["0", "", "3 lines: 3 COMPLETED", `Result: ${result}`],
+  ]);
+  expect([await available(from), await available(to)]).toEqual(["52.5", "57.5"]);
+  // The first file, as if there were no result.
+  const { exitCode, stdout } = await payout(join(folder, "salaries.csv"));
+  expect([exitCode, stdout]).toEqual([0, `3 lines: 3 EXISTS\nResult: ${result}\n`]);
+  expect(await available(to)).toBe("57.5");
+});
+
+test("wrong lines are all named, and nothing is sent", async () => {
+  const from = await service.profile(acme, { USD: "10" });
+  const path = await file(
+    "wrong.csv",
+    HEAD,
+    `${from},default,1,USD,wrong-1,fine`,
+    `${from},default,1e3,USD,wrong-2,`,
+    `x,default,1,USD,wrong-1,`,
+    `${from},default,1,USD`,
+    `${from},default,1,,,${"n".repeat(101)}`,
+  );
+  const { exitCode, stdout, stderr } = await payout(path);
+  expect([exitCode, stdout, stderr.trimEnd().split("\n")]).toEqual([
+    1,
+    "",
+    [
+      "nothing was sent, because of these lines:",
+      '  line 3: amount "1e3" is not a decimal number: up to 60 characters, digits with at most one point, like "10.5"',
+      '  line 4: from_profile_id "x" is not a UUID: 36 characters, like 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00, and not "default"',
+      '  line 4: ref_id "wrong-1" is that of line 2 too',
+      "  line 5: it has 4 cells, but there are 6 columns",
+      "  line 6: asset is empty",
+      "  line 6: ref_id is empty",
+      `  line 6: metadata.note "${"n".repeat(100)}" has more than 100 characters`,
+    ],
+  ]);
+  expect(await available(from)).toBe("10");
+  const columns = await file("columns.csv", "from_profile_id,amount,asset,ref_id,amuont,amount");
+  expect((await payout(columns)).stderr.trimEnd().split("\n").slice(1)).toEqual([
+    "  line 1: there is no column to_profile_id",
+    '  line 1: "amuont" is not a column of a payout',
+    "  line 1: there are two columns amount",
+  ]);
+});
+
+/** Answers tokens, and bulks by this function. */
+async function standIn(answer: (bulks: number) => [status: number, body: object] | undefined): Promise<Server> {
+  let bulks = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    const isToken = request.url === "/oauth2/token";
+    if (!isToken) bulks += 1;
+    const found = isToken ? ([200, { access_token: "t" }] as const) : answer(bulks);
+    if (found !== undefined) response.writeHead(found[0], { "retry-after": "0" }).end(JSON.stringify(found[1]));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+const urlOfServer = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+test("what could not be answered is sent again until it is", async () => {
+  const transfer = { id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" };
+  const server = await standIn((bulks) => {
+    if (bulks === 1) return [503, { detail: "busy" }];
+    const status = bulks === 2 ? "UNKNOWN" : bulks === 3 ? "NOT_TRIED" : "COMPLETED";
+    return [200, { items: [{ index: 0, status, ...(status === "COMPLETED" && { transfer }) }] }];
+  });
+  const path = await file("again.csv", HEAD, `default,${acme.defaultProfile},1,USD,again-1,`);
+  const { exitCode, stdout } = await payout(path, urlOfServer(server), "--json");
+  expect([exitCode, JSON.parse(stdout).counts]).toEqual([0, { COMPLETED: 1 }]);
+  server.close();
+});
+
+test("Ctrl-C says how to go on, and its result can be run", async () => {
+  let bulks = 0;
+  const server = await standIn((count) => {
+    bulks = count;
+    if (count > 1) return undefined;
+    const items = Array.from({ length: 100 }, (_, index) => ({
+      index,
+      status: "COMPLETED",
+      transfer: { id: `t${index}` },
+    }));
+    return [200, { items }];
+  });
+  const [from, to] = [await service.profile(acme, { USD: "200" }), await service.profile(acme)];
+  const lines = Array.from({ length: 150 }, (_, i) => `${from},${to},1,USD,stop-${i},"a, b"`);
+  const path = await file("stop.csv", HEAD, ...lines);
+  const url = urlOfServer(server);
+  const running = payout(path, url, "--kind", "internal");
+  await until("the second bulk is sent", () => bulks === 2);
+  process.listeners("SIGINT").at(-1)?.("SIGINT");
+  const { exitCode, stdout, stderr } = await running;
+  server.closeAllConnections();
+  server.close();
+  const result = join(folder, "stop.result.csv");
+  const options = `--client ${acme.clientId} --secret-file ${join(folder, "acme.secret")} --kind internal --url ${url}`;
+  expect([exitCode, stdout, stderr.trimEnd().split("\n")]).toEqual([
+    1,
+    "",
+    ["interrupted: 100 of 150 lines were answered", `  go on with: parbook payout run ${result} ${options}`],
+  ]);
+  const written = (await readFile(result, "utf8")).split("\n");
+  expect([written[0], written[100], written[101]]).toEqual([
+    `${HEAD},status,transfer_id,detail`,
+    `${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,`,
+    `${from},${to},1,USD,stop-100,"a, b",,,`,
+  ]);
+  const { exitCode: code } = await payout(result, service.baseUrl, "--kind", "internal");
+  expect([code, await available(to)]).toEqual([0, "50"]);
+});
+
+test("a client without the secret or the scope is told so", async () => {
+  const path = await file("denied.csv", HEAD, `default,${acme.defaultProfile},1,USD,denied-1,`);
+  const denied = await run([
+    "payout",
+    "run",
+    path,
+    "--client",
+    "nobody",
+    "--secret-file",
+    join(folder, "acme.secret"),
+    "--url",
+    service.baseUrl,
+  ]);
+  expect([denied.exitCode, denied.stderr]).toEqual([1, expect.stringContaining("the service gives nobody no token")]);
+});
