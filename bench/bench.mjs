@@ -24,12 +24,12 @@ import { conversions, orders, reads } from "./rows/exchange.mjs";
 import { growth, withGrown } from "./rows/growth.mjs";
 import { pgbench, wrk } from "./rows/neighbours.mjs";
 import { quiet } from "./rows/quiet.mjs";
-import { empty, hotPair, transfers } from "./rows/transfers.mjs";
+import { bulks, empty, hotPair, transfers } from "./rows/transfers.mjs";
 import { usualWay } from "./rows/usual-way.mjs";
 import { startService } from "./service.mjs";
 
 /** In running order: compared rows are adjacent. */
-const GROUPS = [transfers, empty, hotPair, usualWay, pgbench, wrk, conversions, orders, reads, quiet];
+const GROUPS = [transfers, empty, bulks, hotPair, usualWay, pgbench, wrk, conversions, orders, reads, quiet];
 /** Rows of the long form, on a large database. */
 const GROWN = [transfers, growth, orders, reads];
 const WARM_STARTS = 3;

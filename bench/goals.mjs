@@ -6,6 +6,7 @@ export const RATIOS = [
   { name: "transfers : pgbench TPC-B, 256 connections", of: "transfers-256", to: "pgbench", atLeast: 2.5 },
   { name: "transfers : empty POST route, 256 connections", of: "transfers-256", to: "empty-256", atLeast: 0.6 },
   { name: "transfers : empty POST route, 64 connections", of: "transfers-64", to: "empty-64", atLeast: 0.45 },
+  { name: "transfers in bulks of 100 : empty POST route", of: "bulk-100", to: "empty-256", atLeast: 0.9 },
   { name: "transfers : the usual way, 256 connections", of: "transfers-256", to: "usual-256" },
   { name: "transfers : the usual way, 64 connections", of: "transfers-64", to: "usual-64" },
   { name: "hot pair : the usual way on the hot pair", of: "hot-256", to: "usual-hot-256", atLeast: 8 },

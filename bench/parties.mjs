@@ -43,6 +43,14 @@ export class Parties {
     };
   }
 
+  /** The requests of bulks over these profiles. */
+  bulksOf(profiles, mode, items) {
+    const [customer] = this.service.customers;
+    const body = transferBodies(profiles);
+    const request = requestTo(this.url, "POST", "/v2/transfer/platform/bulk", customer.headers);
+    return () => request(`{"mode":"${mode}","items":[${Array.from({ length: items }, body).join(",")}]}`);
+  }
+
   profiles() {
     const count = this.isShort ? FEW_PROFILES : PROFILES;
     return this.once("profiles", () => makeProfiles(this.service.customers[0], count, { USD: "100000" }));

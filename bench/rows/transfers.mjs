@@ -33,6 +33,31 @@ export const transfers = {
   },
 };
 
+const ITEMS = 100;
+/** As many as one customer has at a time. */
+const BULKS = 4;
+
+/** Counted in transfers. */
+export const bulks = {
+  names: {
+    "bulk-100": `transfers, ${ITEMS} in a bulk, ${BULKS} connections`,
+    "bulk-atomic-100": `transfers, ${ITEMS} in an atomic bulk, ${BULKS} connections`,
+  },
+  open: async (parties) => {
+    const profiles = await parties.profiles();
+    const run = (mode) => async (seconds) => {
+      const next = parties.bulksOf(profiles, mode, ITEMS);
+      const { answered, perSecond, loadCpu, ...times } = await closedLoop(parties.url, {
+        connections: BULKS,
+        seconds,
+        next,
+      });
+      return { ...times, answered: answered * ITEMS, perSecond: perSecond * ITEMS, loadCpu: loadCpu / ITEMS };
+    };
+    return { "bulk-100": run("independent"), "bulk-atomic-100": run("atomic") };
+  },
+};
+
 /** The second of two rounds, so that the first warms up. */
 async function mostPerSecond({ url }, next) {
   const round = () => closedLoop(url, { connections: 64, seconds: WARM_UP_SECONDS, next });
