@@ -1,9 +1,10 @@
 /** Simulated deposits, for sandbox mode and bootstrap files. They look like wire or on-chain deposits. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
 import type { Amount } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
+import { addressOn, transactionHashOn } from "./network-forms.ts";
 import { notionalValue } from "./notional-value.ts";
 import type { ExternalTransferRequest } from "./rules.ts";
 import type { CryptoNetwork, ExternalTransferDetails } from "./transfer.ts";
@@ -27,16 +28,11 @@ export function sandboxTransfer(deposit: SandboxDeposit): Pick<ExternalTransferR
   if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", details: {} };
   const details: ExternalTransferDetails = {
     cryptoNetwork: network,
-    destinationAddress: address ?? addressOf(profileId, network),
-    cryptoTxHash: randomBytes(32).toString("hex"),
+    destinationAddress: address ?? addressOn(network, `${profileId}/${network}`),
+    cryptoTxHash: transactionHashOn(network, randomBytes(64)),
     cryptoTxIndex: "0",
     // "too_precise" will be rejected.
     notionalValue: amount === "too_precise" ? undefined : notionalValue(asset, amount, lastPrice),
   };
   return { type: "CRYPTO_DEPOSIT", details };
-}
-
-/** Has the form of an EVM address, without a known owner. */
-function addressOf(profileId: ProfileId, network: CryptoNetwork): string {
-  return `0x${createHash("sha256").update(`${profileId}/${network}`).digest("hex").slice(0, 40)}`;
 }

@@ -181,9 +181,12 @@ export function refIdClaims(customerId: CustomerId, refId: string | undefined, i
 
 type ChainTransaction = Pick<ExternalTransferDetails, "cryptoTxHash" | "cryptoTxIndex">;
 
-/** Their hashes are base58, in which case matters. */
-const BASE58_NETWORKS: ReadonlySet<CryptoNetwork | undefined> = new Set(["SOLANA", "SUI"]);
-/** Their hashes are hexadecimal digits; those of all others begin with 0x. */
+/** How the hashes of a network are written: hexadecimal digits, those behind 0x, or base58, in which case matters. */
+export function hashFormOf(network: CryptoNetwork | undefined): "bare" | "prefixed" | "base58" {
+  if (network === "SOLANA" || network === "SUI") return "base58";
+  return BARE_NETWORKS.has(network) ? "bare" : "prefixed";
+}
+
 const BARE_NETWORKS: ReadonlySet<CryptoNetwork | undefined> = new Set([
   ...(["BITCOIN", "BITCOIN_CASH", "LITECOIN", "DOGECOIN", "STELLAR"] as const),
 ]);
@@ -195,10 +198,10 @@ export function canonicalTransaction(
   { cryptoTxHash: hash, cryptoTxIndex: index }: ChainTransaction,
 ): ChainTransaction {
   const cryptoTxIndex = index !== undefined && /^[0-9]+$/.test(index) ? index.replace(/^0+(?=[0-9])/, "") : index;
-  if (hash === undefined || BASE58_NETWORKS.has(network) || !HEXADECIMAL.test(hash))
-    return { cryptoTxHash: hash, cryptoTxIndex };
+  const form = hashFormOf(network);
+  if (hash === undefined || form === "base58" || !HEXADECIMAL.test(hash)) return { cryptoTxHash: hash, cryptoTxIndex };
   const digits = hash.toLowerCase().replace(/^0x/, "");
-  return { cryptoTxHash: BARE_NETWORKS.has(network) ? digits : `0x${digits}`, cryptoTxIndex };
+  return { cryptoTxHash: form === "bare" ? digits : `0x${digits}`, cryptoTxIndex };
 }
 
 /** Every text that a hash may be stored as, of whichever network it is. */

@@ -125,7 +125,7 @@ test("a stablecoin is deposited on a chain, and is valued at par in USD", async 
     type: "CRYPTO_DEPOSIT",
     crypto_network: "ETHEREUM",
     destination_address: expect.stringMatching(/^0x[0-9a-f]{40}$/),
-    crypto_tx_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    crypto_tx_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
     crypto_tx_index: "0",
     notional_value: "0.12345678",
   });
@@ -133,6 +133,20 @@ test("a stablecoin is deposited on a chain, and is valued at par in USD", async 
   expect(await recordOf(await deposit("default", { asset: "PYUSD", amount: "1", ...said }))).toMatchObject({
     crypto_network: said.crypto_network,
     destination_address: said.crypto_address,
+  });
+});
+
+test("a coin with a network of its own comes by it, or by ETHEREUM, and by no other", async () => {
+  const onBitcoin = await deposit("default", { asset: "BTC", amount: "1", crypto_network: "BITCOIN" });
+  expect(await recordOf(onBitcoin)).toMatchObject({
+    crypto_network: "BITCOIN",
+    destination_address: expect.stringMatching(/^1/),
+    crypto_tx_hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  const elsewhere = await deposit("default", { asset: "BTC", amount: "1", crypto_network: "STELLAR" });
+  expect(elsewhere).toMatchObject({
+    status: 400,
+    body: { detail: 'crypto_network "STELLAR" is not a network of BTC' },
   });
 });
 

@@ -4,7 +4,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { Amount as Quantity } from "../../money/amount.ts";
 import type { AssetCode as Code } from "../../money/asset.ts";
-import { CRYPTO_NETWORKS, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
+import { CRYPTO_NETWORKS, isOnNetwork, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { requestedAmount, valueOrThrow } from "../domain-mapping.ts";
@@ -17,7 +17,12 @@ const DepositBody = Body(
   {
     asset: AssetCode,
     amount: Amount,
-    crypto_network: Type.Optional(Type.Enum([...CRYPTO_NETWORKS], { description: "Not for fiat. Default: ETHEREUM." })),
+    crypto_network: Type.Optional(
+      Type.Enum([...CRYPTO_NETWORKS], {
+        description:
+          "Not for fiat. Default: ETHEREUM. BITCOIN, BITCOIN_CASH, LITECOIN and DOGECOIN are for their own coins, and these only for them and for ETHEREUM.",
+      }),
+    ),
     crypto_address: Type.Optional(
       ShortText(
         "The deposit address to record. Not for fiat. By default generated; the same for each profile and network.",
@@ -63,6 +68,7 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
       const profileId = await ownProfile(profiles, request, request.params.id);
       const asset = catalogue.findAsset(body.asset);
       if (asset?.kind === "fiat") rejectCryptoFields(body, api.dialect);
+      else if (asset !== undefined) rejectOtherNetworks(body, api.dialect);
       const amount = requestedAmount(body.amount);
       const { crypto_network: network, crypto_address: address } = body;
       const price = asset?.kind === "crypto" ? await lastPrice(asset.code) : undefined;
@@ -82,4 +88,13 @@ function rejectCryptoFields(body: DepositBody, dialect: ApiDialect): void {
     .filter((field) => sent[field] !== undefined)
     .map((field) => ({ field, value: sent[field] as string, rule: `is not for ${sent.asset}, which is fiat` }));
   if (failing.length > 0) throw invalid(failing);
+}
+
+function rejectOtherNetworks(body: DepositBody, dialect: ApiDialect): void {
+  const { asset, crypto_network: network } = body;
+  if (network === undefined || isOnNetwork(asset, network)) return;
+  const sent = dialect.giver(DepositBody)(body);
+  throw invalid([
+    { field: "crypto_network", value: sent.crypto_network as string, rule: `is not a network of ${sent.asset}` },
+  ]);
 }
