@@ -13,7 +13,7 @@ export default defineConfig({
       "src/api/requests/{paging,time-range}.test.ts",
       "src/ledger/{accounts,external-transfer-entries,rejections,writer/round-robin-queue}.test.ts",
       "src/service/bootstrap-file.test.ts",
-      "src/transfers/{notional-value,rules}.test.ts",
+      "src/transfers/{bulk-rules,notional-value,rules}.test.ts",
       "src/web/{connections,limits}/**/*.test.ts",
     ],
   },
