@@ -56,7 +56,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from posting where journal_id = :redeem",
     findings: [
       "chain: batch 1/15 does not match its hash: the batch, its rows or its predecessor were changed",
-      "conversions: conversion treasury/redeem was created in batch 1/15, which has no journal for it",
+      "conversions: conversion treasury/redeem requires -50 PYUSD to available of treasury, 50 PYUSD to pending of treasury for version 1 in batch 1/15, but its journal posts nothing",
       "accounts: account treasury/PYUSD has version 7, but its last posting has 5",
     ],
   },
@@ -65,7 +65,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
     sql: "delete from posting where journal_id = :mint+1",
     findings: [
       "chain: batch 1/12 does not match its hash: the batch, its rows or its predecessor were changed",
-      "conversions: conversion treasury/mint was closed in batch 1/12, which has no journal for it",
+      "conversions: conversion treasury/mint requires -100 USD to pending of treasury, 100 USDP to available of treasury for version 2 in batch 1/12, but its journal posts nothing",
       "accounts: posting treasury/USD/7 follows a gap: 6 is missing",
     ],
   },

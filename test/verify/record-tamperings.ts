@@ -53,16 +53,13 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "a settled conversion is declared cancelled",
     sql: "update conversion set status = 'CANCELLED', cancelled_at = settled_at, settled_at = null where id = :mint",
-    findings: [
-      "conversions: conversion treasury/mint is CANCELLED, but its journal is conversion_settled",
-      "changing rows: conversion treasury/mint does not match batch 1/12, which it refers to",
-    ],
+    findings: ["changing rows: conversion treasury/mint does not match batch 1/12, which it refers to"],
   },
   {
     title: "the amount of an open conversion is changed",
     sql: "update conversion set amount = 60 where id = :redeem",
     findings: [
-      "conversions: conversion treasury/redeem requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -50 PYUSD to available of treasury, 50 PYUSD to pending of treasury",
+      "conversions: conversion treasury/redeem requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury for version 1 in batch 1/15, but its journal posts -50 PYUSD to available of treasury, 50 PYUSD to pending of treasury",
       "changing rows: conversion treasury/redeem does not match batch 1/15, which it refers to",
       "pending: account treasury/PYUSD has 50 pending, but 60 is held",
     ],
@@ -71,7 +68,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "the amount of a closed conversion is changed",
     sql: "update conversion set amount = 60 where id = :undone",
     findings: [
-      "conversions: conversion treasury/undone requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury, but its journal posts -100 PYUSD to available of treasury, 100 PYUSD to pending of treasury",
+      "conversions: conversion treasury/undone requires -60 PYUSD to available of treasury, 60 PYUSD to pending of treasury for version 1 in batch 1/13, but its journal posts -100 PYUSD to available of treasury, 100 PYUSD to pending of treasury",
       "changing rows: conversion treasury/undone does not match batch 1/14, which it refers to",
     ],
   },
@@ -79,7 +76,6 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     title: "an open conversion is removed",
     sql: "delete from conversion where id = :redeem",
     findings: [
-      "conversions: journal redeem of batch 1/15 belongs to a conversion that the batch did not write",
       "changing rows: conversion treasury/redeem is missing, but a batch wrote it",
       "pending: account treasury/PYUSD has 50 pending, but 0 is held",
       "incoming counts: profile vault counts 2 incoming orders and conversions, but there are 1",
@@ -89,10 +85,7 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "a closed conversion is removed",
     sql: "delete from conversion where id = :mint",
-    findings: [
-      "conversions: journal mint of batch 1/11 belongs to a conversion that the batch did not write",
-      "changing rows: conversion treasury/mint is missing, but a batch wrote it",
-    ],
+    findings: ["changing rows: conversion treasury/mint is missing, but a batch wrote it"],
   },
   {
     title: "a conversion is added beside all batches",

@@ -5,8 +5,9 @@
 import type { Entry, JournalCause } from "../../ledger/accounts.ts";
 import type { RowChange } from "../../ledger/change-history.ts";
 import { batchName, type StoredBatch } from "../../ledger/stored-batches.ts";
+import { columnsOf, type SqlRecord, type StateRow, type StateTable } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
-import { siblingId, type Uuid } from "../../std/id.ts";
+import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
 import type { Tally } from "../check.ts";
 import type { BatchCheck } from "./chain.ts";
 import { effectOn, profileEntries } from "./journals.ts";
@@ -35,6 +36,22 @@ export interface PostedChanges<Row> {
    * @returns what is wrong with the version, or the journals that lead to it
    */
   readonly required: (row: Row, change: RowChange, batch: StoredBatch) => readonly RequiredJournal[] | string;
+}
+
+/** Reads rows of a table whose key is a profile and an id; a key that is neither finds none. */
+export function readerByProfile<Row extends StateRow & { readonly id: Uuid }>(
+  table: StateTable<Row>,
+): PostedChanges<Row>["read"] {
+  return async (database, keys) => {
+    const known = keys.filter((key) => key.length === 2 && key.every((part) => parseUuid(part) !== undefined));
+    const rows = await database.rows<SqlRecord>(
+      `select ${columnsOf(table, "t.")}
+         from ${table.name} t join unnest($1::uuid[], $2::uuid[]) as k(profile_id, id)
+           on t.profile_id = k.profile_id and t.id = k.id`,
+      [known.map(([profile]) => profile), known.map(([, id]) => id)],
+    );
+    return new Map(rows.map(table.read).map((row) => [row.id, row]));
+  };
 }
 
 export function postedChangesCheck<Row>(of: PostedChanges<Row>): BatchCheck {
