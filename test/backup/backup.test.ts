@@ -94,7 +94,27 @@ async function lookAt(dataDir: string, before: Date, after?: Date): Promise<{ ke
 
 const sound = { sound: true, had_checkpoint: true };
 
+/** How far the withdrawals are that have not ended, and why money is held: nothing but withdrawals and legal holds. */
+async function openIn(dataDir: string): Promise<unknown> {
+  const restored = { ...settings, PARBOOK_DATA_DIR: dataDir };
+  const open = (await answerOf(restored, "transfer", "list")) as {
+    items: readonly { status: string; amount: string }[];
+  };
+  const held = (await answerOf(restored, "hold", "list", "--profile", customers.treasury)) as {
+    items: readonly { reason: string; amount: string }[];
+  };
+  const others = held.items.filter(({ reason }) => reason !== "conversion");
+  return [
+    open.items.map(({ status, amount }) => [status, amount]),
+    others.map(({ reason, amount }) => [reason, amount]),
+  ];
+}
+
 test("a backup that is taken while money moves contains everything that was confirmed before its end", async () => {
+  const of = (amount: string) => ["--profile", customers.treasury, "--asset", "ETH", "--amount", amount];
+  const { id } = (await answerOf(settings, "withdraw", ...of("7"), "--ref-id", "steps", "--pending")) as { id: string };
+  await answerOf(settings, "transfer", "approve", id);
+  await answerOf(settings, "hold", "place", ...of("3"), "--reason", "court order");
   customers.begin();
   await customers.untilMore(40);
   const begunAt = new Date();
@@ -107,7 +127,9 @@ test("a backup that is taken while money moves contains everything that was conf
   });
   completeTo = new Date(backup.complete_to);
   await customers.untilMore(20);
+  await answerOf(settings, "transfer", "send", id);
   moment = new Date();
+  await answerOf(settings, "transfer", "complete", id);
   await customers.untilMore(20);
   await customers.end();
 
@@ -117,6 +139,13 @@ test("a backup that is taken while money moves contains everything that was conf
     complete_to: backup.complete_to,
     verify: sound,
   });
+  expect(await openIn(restored)).toEqual([
+    [["approved", "7"]],
+    [
+      ["withdrawal", "7"],
+      ["legal", "3"],
+    ],
+  ]);
   const { kept } = await lookAt(restored, completeTo);
   // The customers were at work all the time.
   expect(kept).toBeGreaterThan(customers.answeredBefore(begunAt));
@@ -142,6 +171,13 @@ test("with the archive of the log a backup is brought forward to any moment, and
   await untilArchived(await endSegment());
   const asked = ["--into", within("forward"), "--wal", within("wal"), "--until", moment.toISOString()];
   expect(await answerOf(settings, "restore", within("backup"), ...asked)).toMatchObject({ verify: sound });
+  expect(await openIn(within("forward"))).toEqual([
+    [["sent", "7"]],
+    [
+      ["withdrawal", "7"],
+      ["legal", "3"],
+    ],
+  ]);
   const { kept, gone } = await lookAt(within("forward"), moment, moment);
   expect(kept).toBeGreaterThan(customers.answeredBefore(completeTo));
   expect(gone).toBeGreaterThan(10);

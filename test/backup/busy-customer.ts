@@ -36,6 +36,10 @@ export class BusyCustomer {
     this.#random = seeded(seed);
   }
 
+  get treasury(): string {
+    return this.#profiles[0];
+  }
+
   /** For the bootstrap file. */
   get entry() {
     const [treasury, payouts] = this.#profiles;

@@ -1,4 +1,5 @@
 /** Two customers at work, each with two requests at a time, and what they remember of it together. */
+import { must } from "../../src/std/assert.ts";
 import type { Ready } from "../cli/parbook.ts";
 import { until } from "../support/until.ts";
 import { BusyCustomer } from "./busy-customer.ts";
@@ -11,6 +12,11 @@ export class BusyCustomers {
   /** The file by which a service gets to know them. */
   get bootstrap(): string {
     return JSON.stringify({ customers: this.#all.map(({ entry }) => entry) });
+  }
+
+  /** A profile with money in it. */
+  get treasury(): string {
+    return must(this.#all[0], "there are customers").treasury;
   }
 
   async meet(ready: Ready): Promise<void> {
