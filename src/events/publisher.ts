@@ -16,7 +16,7 @@ import { NO_HEADS } from "./event-batch.ts";
 import { countRows, digestOfFacts, rowsOf } from "./event-rows.ts";
 import type { Fact } from "./facts.ts";
 import type { RecentBatches } from "./recent-batches.ts";
-import { removeOldEvents } from "./retention.ts";
+import { Retention } from "./retention.ts";
 import { type Cut, findLastCut, readLastNumbers, writeCut } from "./store.ts";
 
 export type PublisherEvent =
@@ -51,13 +51,12 @@ const REST = 6;
 const LONGEST_REST_MS = 250;
 const STANDBY_MS = 750;
 const FAILURE_PAUSE_MS = 500;
-const RETENTION_EVERY_MS = 60 * 60 * 1_000;
-const RETENTION_AGAIN_MS = 5_000;
 /** Customers whose numbers are remembered. */
 const MOST_NUMBERS = 100_000;
 
 export class Publisher {
   readonly #options: PublisherOptions;
+  readonly #retention: Retention;
   readonly #end = new WakeSignal();
   #lease: Lease | undefined;
   #isStopping = false;
@@ -66,6 +65,7 @@ export class Publisher {
 
   constructor(options: PublisherOptions) {
     this.#options = options;
+    this.#retention = new Retention(options);
   }
 
   start(): void {
@@ -132,7 +132,6 @@ export class Publisher {
   async #publish(lease: Lease): Promise<void> {
     const maker = new CutMaker(this.#options);
     await maker.open();
-    let retainAt = 0;
     while (this.#isLeader) {
       const startedMs = performance.now();
       const cut = await maker.next(lease);
@@ -140,10 +139,7 @@ export class Publisher {
       this.#onSuccess();
       const ms = performance.now() - startedMs;
       if (cut !== undefined) this.#options.log({ kind: "published", cut, ms });
-      if (performance.now() >= retainAt) {
-        const more = await removeOldEvents(this.#options.database, this.#options);
-        retainAt = performance.now() + (more ? RETENTION_AGAIN_MS : RETENTION_EVERY_MS);
-      }
+      await this.#retention.run();
       if (cut === undefined) await this.#options.committed.wait(POLL_MS);
       else if (!this.#isStopping) await this.#end.wait(Math.min(ms * REST, LONGEST_REST_MS));
     }

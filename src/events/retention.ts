@@ -1,15 +1,60 @@
-/** Removes events that are too old to be listed, some cuts at a time. */
+/**
+ * Removes events that are too old to be listed. A wrong clock must not remove them: the clock is checked once an hour of
+ * the process's own monotonic time, an event has to be too old at this check and at the one before, and a check removes
+ * at most one day of events. So a clock that is wrong for less than an hour removes nothing, and one that stays wrong
+ * removes a day of events an hour.
+ */
 import type { Database } from "../postgres/database.ts";
 import type { Clock, Instant } from "../std/clock.ts";
-import { findCutAt, readFirstCut, removeRowsOfCuts, setFirstCut } from "./store.ts";
+import { findCutAt, readCuts, readFirstCut, removeRowsOfCuts, setFirstCut } from "./store.ts";
 
 export interface RetentionOptions {
+  readonly database: Database;
   readonly clock: Clock;
   /** How long events are listed. */
   readonly keptMs: number;
+  /** Of a monotonic clock. */
+  readonly elapsedMs?: () => number;
 }
 
+const CHECK_EVERY_MS = 60 * 60 * 1_000;
+const MOST_AT_A_CHECK_MS = 24 * 60 * 60 * 1_000;
 const CUTS_AT_ONCE = 1_000n;
+const PAUSE_MS = 5_000;
+
+export class Retention {
+  readonly #options: Required<RetentionOptions>;
+  #dueMs = Number.NEGATIVE_INFINITY;
+  /** What the clock said at the last check. */
+  #checkedAt: Instant | undefined;
+  /** The first cut that the last check keeps. */
+  #firstKept = 0n;
+
+  constructor(options: RetentionOptions) {
+    this.#options = { elapsedMs: () => performance.now(), ...options };
+  }
+
+  /** Does what is due, if anything is: a check of the clock, or the removal of some cuts. */
+  async run(): Promise<void> {
+    const { database, elapsedMs } = this.#options;
+    if (elapsedMs() < this.#dueMs) return;
+    const first = await readFirstCut(database);
+    if (this.#firstKept <= first) await this.#check(first);
+    const isMore = await removeOldCuts(database, first, this.#firstKept);
+    this.#dueMs = elapsedMs() + (isMore ? PAUSE_MS : CHECK_EVERY_MS);
+  }
+
+  async #check(first: bigint): Promise<void> {
+    const { database, clock, keptMs } = this.#options;
+    const now = clock.now();
+    const before = this.#checkedAt;
+    this.#checkedAt = now;
+    const [oldest] = before === undefined ? [] : await readCuts(database, first, 1);
+    if (before === undefined || oldest === undefined) return;
+    const until = Math.min(now - keptMs, before - keptMs, oldest.at + MOST_AT_A_CHECK_MS);
+    this.#firstKept = await findCutAt(database, until as Instant);
+  }
+}
 
 /**
  * First says from where on events are listed, then removes what is before: no list has holes. Of each customer the last row
@@ -17,9 +62,7 @@ const CUTS_AT_ONCE = 1_000n;
  *
  * @returns whether there is more to remove
  */
-export async function removeOldEvents(database: Database, { clock, keptMs }: RetentionOptions): Promise<boolean> {
-  const first = await readFirstCut(database);
-  const wanted = await findCutAt(database, (clock.now() - keptMs) as Instant);
+async function removeOldCuts(database: Database, first: bigint, wanted: bigint): Promise<boolean> {
   if (wanted <= first) return false;
   const next = wanted > first + CUTS_AT_ONCE ? first + CUTS_AT_ONCE : wanted;
   await setFirstCut(database.commits, next);

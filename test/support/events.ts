@@ -1,5 +1,6 @@
 /** Publishing events step by step, for tests that decide when. */
 import { CutMaker, EVENTS_LEASE } from "../../src/events/publisher.ts";
+import { Retention, type RetentionOptions } from "../../src/events/retention.ts";
 import type { Cut } from "../../src/events/store.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { type Lease, takeLease } from "../../src/postgres/leases.ts";
@@ -22,4 +23,15 @@ export async function openMaker(
 export async function publishOnce(database: Database): Promise<void> {
   const next = await openMaker(database);
   if ((await next()) === "lost") throw new Error("another publisher is at work");
+}
+
+/** Removes what is too old by a clock that is right, for so many hours. */
+export async function removeOldEvents(
+  database: Database,
+  options: Pick<RetentionOptions, "clock" | "keptMs">,
+  hours = 1,
+): Promise<void> {
+  let elapsed = 0;
+  const retention = new Retention({ database, ...options, elapsedMs: () => elapsed });
+  for (; elapsed <= hours * 3_600_000; elapsed += 3_600_000) await retention.run();
 }
