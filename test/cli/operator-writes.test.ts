@@ -93,11 +93,40 @@ test.each<[string, string, string[], RegExp]>([
   ["deposit", "USDG", ["--tx-index", "3"], /^--tx-index needs --tx-hash$/],
   ["deposit", "GOLD", [], /^asset GOLD is not in the catalogue$/],
   ["deposit", "USDG", ON_CHAIN, /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}$/],
-  ["withdraw", "USDG", ["--ref-id", "chain-1"], /^ref_id "chain-1" was already used for transfer [0-9a-f-]{36}$/],
+  [
+    "withdraw",
+    "USDG",
+    ["--ref-id", "chain-1"],
+    /^ref_id "chain-1" belongs to something else, so nothing was recorded: transfer [0-9a-f-]{36} is a CRYPTO_DEPOSIT of 1000 USDG of profile [0-9a-f-]{36}\. Choose another ref_id$/,
+  ],
 ])("parbook %s of %s with %j is rejected", async (command, asset, options, why) => {
   const { exitCode, stdout, stderr } = await run([command, ...of(asset, "1"), ...options]);
   expect([exitCode, stdout]).toEqual([1, ""]);
   expect(stderr.trim()).toMatch(why);
+});
+
+test("a ref_id says which transfer it made only to the same command", async () => {
+  const withdraw = (amount: string, ...options: string[]) => [
+    "withdraw",
+    ...of("USD", amount),
+    "--ref-id",
+    "wire-9",
+    ...options,
+  ];
+  const { id } = await recordOf<{ id: string }>(...withdraw("3", "--pending"));
+  const errorOf = async (argv: string[]) => (await run(argv)).stderr.trim();
+  expect(await errorOf(withdraw("3.0", "--pending"))).toBe(`ref_id "wire-9" was already used for this: transfer ${id}`);
+  const other =
+    `ref_id "wire-9" belongs to something else, so nothing was recorded: transfer ${id} is a WIRE_WITHDRAWAL of 3 USD of ` +
+    `profile ${customer.default_profile_id}, with steps. Choose another ref_id`;
+  for (const argv of [
+    withdraw("3"),
+    withdraw("2", "--pending"),
+    withdraw("3", "--pending", "--type", "SEN_WITHDRAWAL"),
+    ["deposit", ...of("USD", "3"), "--ref-id", "wire-9", "--pending"],
+    ["withdraw", ...of("USDG", "3"), "--ref-id", "wire-9", "--pending"],
+  ])
+    expect(await errorOf(argv)).toBe(other);
 });
 
 test("another output of a transaction is another deposit", async () => {

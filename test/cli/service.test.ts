@@ -119,7 +119,7 @@ test("the operator's commands work while the service runs", async () => {
     parbook(settings, "withdraw", "--profile", profile, "--asset", "USD", "--amount", "100.51"),
   ]);
   expect(again).toMatchObject({ exitCode: 1, stdout: "" });
-  expect(again.stderr).toMatch(/^ref_id "wire-1" was already used for transfer [0-9a-f-]{36}\n$/);
+  expect(again.stderr).toMatch(/^ref_id "wire-1" was already used for this: transfer [0-9a-f-]{36}\n$/);
   expect(tooMuch).toEqual({
     exitCode: 1,
     stdout: "",

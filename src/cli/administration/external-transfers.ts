@@ -5,10 +5,10 @@
 import { type Command, Option } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
-import type { CustomerId } from "../../customers/customer-id.ts";
 import { findLastPrice } from "../../exchange/market-status/markets.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
+import { formatAmount } from "../../money/amount.ts";
 import { type Asset, USD } from "../../money/asset.ts";
 import type { Core } from "../../service/core.ts";
 import type { Uuid } from "../../std/id.ts";
@@ -20,6 +20,7 @@ import {
   type ExternalTransferType,
   notionalValue,
   RECORD_TYPES,
+  type TransferRecord,
 } from "../../transfers/transfers.ts";
 import { readAmount, readText, readUuid } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, withCore } from "../command.ts";
@@ -80,7 +81,7 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
     .addOption(
       new Option("--type <type>", "the kind of transfer (default: WIRE for fiat, otherwise CRYPTO)").choices(types),
     )
-    .option("--ref-id <text>", "your reference: a transfer is recorded once per reference", readText)
+    .option("--ref-id <text>", "your reference: a transfer is recorded once per reference and customer", readText)
     .option("--memo <text>", "a note stored with the transfer", readText)
     .option("--pending", "only request it: it goes on with parbook transfer approve, send, complete, fail and cancel")
     .addOption(
@@ -113,25 +114,37 @@ async function recordTransfer(
   const hasSteps = options.pending === true ? { hasSteps: true as const } : {};
   const request = { ...owner, amount, asset: asset.code, direction, type, details, refId, ...hasSteps };
   const outcome = await createTransfers(core).recordExternal(request, operatorOf(command));
-  if (outcome.kind === "exists") throw new CommandRejected(await existing(core, customerId, outcome.id, options));
+  if (outcome.kind === "exists") throw new CommandRejected(await existing(core, request, outcome.id));
   if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
   const record = transferBody(outcome.value);
   const what = options.pending === true ? `requested: ${command}` : done;
   return { json: record, prose: [`${what} ${record.amount} ${record.asset}: transfer ${record.id}`] };
 }
 
-/** Which transfer there already is with the ref_id, or of a deposit with the transaction on a chain. */
-async function existing(
-  core: Core,
-  customerId: CustomerId,
-  id: Uuid,
-  options: ExternalTransferOptions,
-): Promise<string> {
-  const { refId, txHash } = options;
+/** Which transfer there already is: the same one, another one with the ref_id, or one with the transaction on a chain. */
+async function existing(core: Core, request: ExternalTransferRequest, id: Uuid): Promise<string> {
+  const { customerId, refId, details } = request;
   const found = await createTransfers(core).find(customerId, id);
-  return refId !== undefined && found?.refId === refId
-    ? `ref_id ${JSON.stringify(refId)} was already used for transfer ${id}`
-    : `transaction ${JSON.stringify(txHash)} was already recorded as transfer ${id}`;
+  if (found === undefined || refId === undefined || found.refId !== refId)
+    return `transaction ${JSON.stringify(details.cryptoTxHash)} was already recorded as transfer ${id}`;
+  const ref = `ref_id ${JSON.stringify(refId)}`;
+  if (isSame(request, found)) return `${ref} was already used for this: transfer ${id}`;
+  const { type, amount, asset, profileId } = found;
+  return (
+    `${ref} belongs to something else, so nothing was recorded: transfer ${id} is a ${type} of ${formatAmount(amount)} ` +
+    `${asset} of profile ${profileId}${found.steps !== undefined ? ", with steps" : ""}. Choose another ref_id`
+  );
+}
+
+function isSame(request: ExternalTransferRequest, found: TransferRecord): boolean {
+  const { profileId, asset, amount, type, hasSteps } = request;
+  return (
+    found.profileId === profileId &&
+    found.asset === asset &&
+    found.amount === amount &&
+    found.type === type &&
+    (found.steps !== undefined) === (hasSteps === true)
+  );
 }
 
 /** Fiat moves by wire and everything else on a chain. */
