@@ -90,6 +90,9 @@ test("filters find what matches", async () => {
       type === "profile" ? object.id === profileId : type === "execution" || object.profile_id === profileId,
     ),
   );
+  const ofDefault = await list("profile_id=default");
+  expect(ofDefault).toEqual(await list(`profile_id=${acme.defaultProfile}`));
+  expect(ofDefault).not.toEqual([]);
   const transfer = all.find(({ type }) => type === "transfer.internal_transfer_debit.completed");
   expect(await list(`object_id=${transfer.object.id}`)).toEqual([transfer]);
   const { created_at: at } = all[20];

@@ -144,7 +144,10 @@ test("a caller that leaves while its stream is opened is not counted", async () 
   onTestFinished(() => small.close());
   const { token } = await small.customer("Small");
   for (let times = 0; times < 30; times += 1) {
-    const sent = httpGet(`${small.baseUrl}/v2/events/stream`, { headers: { authorization: `Bearer ${token}` } });
+    const filter = times % 2 === 0 ? "" : "?profile_id=default";
+    const sent = httpGet(`${small.baseUrl}/v2/events/stream${filter}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
     sent.on("error", () => undefined).on("response", (response) => response.destroy());
     await pause(times % 6);
     sent.destroy();

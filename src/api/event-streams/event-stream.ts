@@ -114,6 +114,8 @@ class Streams {
     reply.raw.once("close", end);
     this.#all.add(stream);
     this.#options.onCount?.(this.#all.size);
+    // While its `default` was looked up.
+    if (reply.raw.destroyed) end();
     try {
       const after = afterOf(request, query) ?? (await events.bounds(customerId)).last;
       const filter = { ...objectFilterOf(query), customerId, after, limit: PAGE };

@@ -20,7 +20,7 @@ import { untilNews, type Waiters } from "../event-streams/waiters.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
 import { encodeCursor, pageRequest } from "../requests/paging.ts";
-import { ListQuery, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
+import { ListQuery, ProfileIdParam, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
 import { ConversionBody, conversionBody } from "./conversions.ts";
 import { ExecutionBody, executionBody } from "./executions.ts";
@@ -101,7 +101,7 @@ export const EVENT_FILTERS = {
   object_id: Type.Optional(
     Type.String({ ...UuidText, description: "Events of this transfer, conversion, order or profile." }),
   ),
-  profile_id: Type.Optional(Type.String({ ...UuidText, description: "Events of objects of this profile." })),
+  profile_id: Type.Optional({ ...ProfileIdParam, description: "Events of objects of this profile." }),
   after_number: Type.Optional(
     Type.Integer({
       description: "Events after this one; the event need not exist.",
