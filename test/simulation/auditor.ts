@@ -11,6 +11,7 @@ import { creditOf, debitOf, type TransferRecord, transferTable } from "../../src
 import type { Step } from "../../src/transfers/transfers.ts";
 import { checkBook } from "./book-invariants.ts";
 import { claimOf, effectOf, paidBefore } from "./bulks.ts";
+import { checkCut } from "./event-invariants.ts";
 import { checkCommit, checkHistory, invariant, MEASURED_WRONGLY_MS, units } from "./invariants.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
 import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
@@ -85,6 +86,7 @@ export class Auditor {
   #committed(commit: Commit): void {
     checkCommit(commit, this.#postgres.tables);
     checkBook(commit, this.#postgres.tables);
+    checkCut(commit, this.#postgres.tables);
     this.#checkDeadline(commit);
     this.#checkFences(commit);
     this.#model.apply(commit, this.#postgres.time.now);

@@ -11,6 +11,7 @@ import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../src/postgres/dura
 import { must } from "../../src/std/assert.ts";
 import { externalTransferTable } from "../../src/transfers/external-transfer.ts";
 import { transferTable } from "../../src/transfers/transfer.ts";
+import { eventStatements } from "./event-statements.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
@@ -239,7 +240,10 @@ async function changeLease(
 
 /** As texts of statements, and those that follow from descriptions of tables as they were met. */
 const meanings = new Map<string, Statement>(
-  Object.entries({ ...KNOWN, ...exchangeStatements }).map(([text, statement]) => [plain(text), statement]),
+  Object.entries({ ...KNOWN, ...exchangeStatements, ...eventStatements }).map(([text, statement]) => [
+    plain(text),
+    statement,
+  ]),
 );
 /** Texts as they are sent have the same line breaks each time. */
 const met = new Map<string, Statement>();

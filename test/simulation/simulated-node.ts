@@ -4,6 +4,8 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { type Conversions, createConversions } from "../../src/conversions/conversions.ts";
 import { Settlement } from "../../src/conversions/settlement.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { Publisher } from "../../src/events/publisher.ts";
+import { RecentBatches } from "../../src/events/recent-batches.ts";
 import { Fees } from "../../src/exchange/customer-fees/customer-fees.ts";
 import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import { haltMarket, resumeMarket } from "../../src/exchange/market-status/halt.ts";
@@ -19,6 +21,7 @@ import { createLegalHolds, type LegalHolds } from "../../src/legal-holds/legal-h
 import { asFault, DatabaseAway, isTimeout } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
+import { WakeSignal } from "../../src/std/wake-signal.ts";
 import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
 import type { Random } from "../support/random.ts";
 import type { Faults } from "./faults.ts";
@@ -38,6 +41,8 @@ export interface NodeParts {
   readonly catalogue: Catalogue;
   readonly leaseMs: number;
   readonly settlementDelayMs: number;
+  /** Whether it publishes events: from memory and the database, or from the database alone. */
+  readonly publishes: "from memory" | "from the database" | undefined;
   readonly log: (words: string) => void;
   /** Called with what can only be a bug. */
   readonly onBug: (error: unknown) => void;
@@ -53,6 +58,7 @@ export class SimulatedNode implements Process {
   readonly lane: Lane;
   readonly #parts: NodeParts;
   readonly #settlement: Settlement;
+  readonly #publisher: Publisher | undefined;
   readonly #ids: IdSource;
   readonly #clock: DatabaseComparedClock;
   readonly #fees: Fees;
@@ -75,9 +81,15 @@ export class SimulatedNode implements Process {
     };
     this.#ids = new IdSource(this.#clock, { fill });
     const shared = { database: this.database.asDatabase(), clock: this.#clock, catalogue, ids: this.#ids };
+    const committed = new WakeSignal();
+    const recentBatches = new RecentBatches({ batches: 20, rows: 40 });
     this.lane = new Lane({
       ...shared,
       holder: name,
+      onCommitted: (batch) => {
+        recentBatches.add(batch);
+        committed.notify();
+      },
       bounds: { leaseMs },
       log: (event) => {
         const error = "error" in event ? `: ${event.error.message}` : "";
@@ -95,6 +107,22 @@ export class SimulatedNode implements Process {
       onError,
       onRecovered: () => undefined,
     });
+    if (parts.publishes !== undefined) {
+      this.#publisher = new Publisher({
+        ...shared,
+        clockToleranceMs: CLOCK_TOLERANCE_MS,
+        keptMs: 400 * 86_400_000,
+        holder: name,
+        leaseMs,
+        committed,
+        ...(parts.publishes === "from memory" && { recentBatches }),
+        log: (event) => {
+          if (event.kind === "published") log(`${name}: cut ${event.cut.number}, ${event.cut.events} events`);
+          else if (event.kind !== "failed") log(`${name}: publisher ${event.kind}`);
+          else onError(event.error);
+        },
+      });
+    }
     this.transfers = createTransfers({ ...shared, lane: this.lane });
     this.legalHolds = createLegalHolds({ ...shared, lane: this.lane });
     this.conversions = createConversions({
@@ -128,6 +156,7 @@ export class SimulatedNode implements Process {
       }
     }
     this.#settlement.start();
+    this.#publisher?.start();
     this.engines.start();
     this.isServing = true;
   }
@@ -136,6 +165,7 @@ export class SimulatedNode implements Process {
   async stop(): Promise<void> {
     this.isServing = false;
     await this.engines.stop();
+    await this.#publisher?.stop();
     await this.#settlement.stop();
     await this.lane.stop();
   }

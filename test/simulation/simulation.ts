@@ -8,6 +8,7 @@ import type { Instant } from "../../src/std/clock.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { Auditor } from "./auditor.ts";
 import { Clients } from "./clients.ts";
+import { areAllPublished, checkEvents } from "./event-invariants.ts";
 import { Faults, type Incident } from "./faults.ts";
 import { catalogue, markets, residents } from "./fixtures.ts";
 import { SimulatedNode } from "./simulated-node.ts";
@@ -22,6 +23,8 @@ class SimulationFailed extends Error {
 
 const A_MONTH_MS = 30 * 86_400_000;
 const LAST_EVENTS = 60;
+/** By seed: how events are published, if they are. */
+const PUBLISHING = ["from the database", undefined, "from memory", "from the database"] as const;
 /** For everything to complete when the faults have stopped: longer than any lease, deadline or timeout. */
 const COMPLETES_WITHIN_MS = 120_000;
 
@@ -51,6 +54,7 @@ class Simulation {
   readonly #nodes: SimulatedNode[] = [];
   readonly #digest = createHash("sha256");
   readonly #last: string[] = [];
+  readonly #publishes: (typeof PUBLISHING)[number];
   #started = 0;
   /** Whether the times that nodes measured cannot be relied on. */
   #hasSteppedClock = false;
@@ -58,6 +62,7 @@ class Simulation {
 
   constructor(seed: number, onTranscript: (transcript: Transcript) => void = () => undefined) {
     this.#seed = seed;
+    this.#publishes = PUBLISHING[seed % PUBLISHING.length];
     this.#time = new VirtualTime(seed % 3 === 0 ? LATE_EVENING : MORNING);
     this.#random = seeded(seed);
     const random = this.#random;
@@ -201,6 +206,7 @@ class Simulation {
       catalogue,
       leaseMs: this.#leaseMs,
       settlementDelayMs: this.#settlementDelayMs,
+      publishes: this.#publishes,
       log: (words) => this.#log(words),
       onBug: (error) => this.#found(error),
     });
@@ -221,6 +227,11 @@ class Simulation {
       throw new Error("a new command was not answered");
     }
     await this.#until("no order or conversion is pending", () => this.#auditor.isIdle(), COMPLETES_WITHIN_MS);
+    const { tables } = this.#postgres;
+    if (this.#publishes !== undefined) {
+      await this.#until("all events are published", () => areAllPublished(tables), COMPLETES_WITHIN_MS);
+      checkEvents(tables);
+    }
     let stopped = 0;
     for (const node of this.#nodes) this.#time.afterFor(node, 0, () => void node.stop().then(() => (stopped += 1)));
     await this.#until("the nodes have stopped", () => stopped === this.#nodes.length, 60_000);

@@ -25,6 +25,8 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   posting: ["owner_id", "asset", "version"],
   profile: ["id"],
   customer_volume: ["customer_id", "day", "market"],
+  event: ["customer_id", "first_number"],
+  event_cut: ["cut"],
   transfer: ["customer_id", "id"],
 };
 

@@ -159,7 +159,7 @@ export class RealServer implements Server {
   }
 
   async rows(table: string, columns: readonly string[]): Promise<readonly string[]> {
-    const named = columns.map((column) => (JSON_TEXTS.has(column) && table === "batch" ? `${column}::text` : column));
+    const named = columns.map((column) => (JSON_TEXTS.has(`${table}.${column}`) ? `${column}::text` : column));
     const rows = await this.#db.owner.rows<Row>(`select ${named.join(", ")} from ${table}`);
     return rows.map((row) => wordsOf(row, columns)).sort();
   }
@@ -169,8 +169,8 @@ export class RealServer implements Server {
   }
 }
 
-/** Kept as they were hashed. */
-const JSON_TEXTS = new Set(["changes", "callers"]);
+/** Kept as they were written. */
+const JSON_TEXTS = new Set(["batch.changes", "batch.callers", "event.entries"]);
 
 function heardOf(text: string, result: Row[] | Error): Heard {
   if (result instanceof Error) {
