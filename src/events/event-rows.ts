@@ -1,5 +1,5 @@
 /** Rows of `event`: consecutive events of one customer in one cut. Pure. */
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Uuid } from "../std/id.ts";
@@ -111,15 +111,10 @@ export function digestOfFacts(facts: readonly Fact[]): Buffer {
 // customer, type, object and version.
 
 export function eventIdOf(customerId: CustomerId, { number, type, objectId, version }: Omit<Entry, "state">): EventId {
-  const bytes = createHash("sha256")
-    .update(`${customerId} ${type} ${objectId} ${version ?? ""}`)
-    .digest();
-  bytes.writeUIntBE(Number(number), 0, 6);
-  bytes[6] = 0x80 | ((bytes[6] as number) & 0x0f);
-  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
-  const hex = bytes.toString("hex", 0, 16);
-  const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)];
-  return groups.join("-") as EventId;
+  const digest = hash("sha256", `${customerId} ${type} ${objectId} ${version ?? ""}`);
+  const digits = number.toString(16).padStart(12, "0");
+  const variant = (0x8 | (Number.parseInt(digest.charAt(16), 16) & 0x3)).toString(16);
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-8${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}` as EventId;
 }
 
 /** The number in an id, whether or not there is such an event. */

@@ -12,6 +12,7 @@ import { type Entry, type EventId, eventIdOf, numberIn, readEntries } from "./ev
 import type { EventType } from "./event-types.ts";
 import { News } from "./news.ts";
 import { type EventObject, objectsOf } from "./objects.ts";
+import type { PublisherEvent } from "./publisher.ts";
 import {
   findCutAt,
   findNumberFromCut,
@@ -69,8 +70,8 @@ export interface Events {
   bounds(customerId: CustomerId): Promise<{ readonly first: bigint; readonly last: bigint }>;
   /** Calls the listener when there may be new events of the customer. @returns a function that removes it */
   onNews(customerId: CustomerId, listener: () => void): () => void;
-  /** A publisher of this process has written a cut. */
-  published(): void;
+  /** What the publisher of this process does. */
+  onPublisher(event: PublisherEvent): void;
 }
 
 interface Parts {
@@ -85,7 +86,10 @@ export function createEvents(parts: Parts): Events {
     find: (customerId, id) => findEvent(parts, customerId, id),
     bounds: (customerId) => readBounds(parts.database, customerId),
     onNews: (customerId, listener) => news.listen(customerId, listener),
-    published: () => news.published(),
+    onPublisher: (event) => {
+      if (event.kind === "leading" || event.kind === "ended") news.isPublishing = event.kind === "leading";
+      if (event.kind === "published") news.published(event.cut.number, event.cut.customers);
+    },
   };
 }
 
@@ -155,7 +159,9 @@ interface Source {
 }
 
 async function sourceOf(database: Queryable, filter: EventFilter): Promise<Source> {
-  const { customerId, objectId } = filter;
+  const { customerId, objectId, createdFrom, after } = filter;
+  // Nearly always the next one is listed, and nothing has to be looked for.
+  if (objectId === undefined && createdFrom === undefined) return sourceOfNumbers(database, filter, after + 1n);
   const from = await firstNumberOf(database, filter);
   if (objectId === undefined) return sourceOfNumbers(database, filter, from);
   const rows = await readRowsOfObject(database, customerId, objectId, 0n, 1);
@@ -191,10 +197,18 @@ function sourceOfNumbers(database: Queryable, filter: EventFilter, from: bigint)
   const isFiltered = types !== undefined || objectId !== undefined || profileId !== undefined;
   const size = BigInt(isFiltered ? EXAMINED_AT_ONCE : limit + 1);
   let next = from;
+  const read = (): Promise<StoredRow[]> => readRowsWithin(database, customerId, next, next + size);
   return {
     next: async () => {
+      let rows = await read();
+      if (rows[0] === undefined || rows[0].firstNumber > next) {
+        const first = await firstNumberOf(database, { ...filter, after: next - 1n });
+        if (first > next) {
+          next = first;
+          rows = await read();
+        }
+      }
       const before = next + size;
-      const rows = await readRowsWithin(database, customerId, next, before);
       const dated = datedEntries(rows, filter).filter(({ entry }) => entry.number >= next && entry.number < before);
       const isLast = dated.at(-1)?.entry.number !== before - 1n;
       next = before;

@@ -1,6 +1,6 @@
 /**
- * Notifies readers on this node that there may be new events of their customer. While somebody waits, the last cut is read
- * every 25 ms, with one statement for all; a publisher in the same process has it read at once.
+ * Notifies readers on this node that there may be new events of their customer. A publisher in the same process says for
+ * whom. Otherwise the last cut is read every 25 ms while somebody waits, with one statement for all.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Queryable } from "../postgres/database.ts";
@@ -8,12 +8,16 @@ import { WakeSignal } from "../std/wake-signal.ts";
 import { findCustomersWithNews, findLastCut } from "./store.ts";
 
 const POLL_MS = 25;
+/** While this process publishes: the lease may pass to another one at any time. */
+const POLL_OF_PUBLISHER_MS = 500;
 const FAILURE_PAUSE_MS = 500;
 
 export class News {
   readonly #database: Queryable;
   readonly #listeners = new Map<CustomerId, Set<() => void>>();
   readonly #published = new WakeSignal();
+  /** Whether this process has the lease of the publisher. */
+  isPublishing = false;
   #isRunning = false;
   /** The last cut that listeners were notified of; undefined: all are notified. */
   #seen: bigint | undefined;
@@ -33,9 +37,12 @@ export class News {
     };
   }
 
-  /** A publisher of this process has written a cut. */
-  published(): void {
-    this.#published.notify();
+  /** A publisher of this process has written a cut, with events of these customers. */
+  published(cut: bigint, customers: Iterable<CustomerId>): void {
+    if (this.#seen !== undefined && cut === this.#seen + 1n) {
+      this.#seen = cut;
+      this.#notify(customers);
+    } else this.#published.notify();
   }
 
   async #run(): Promise<void> {
@@ -44,7 +51,7 @@ export class News {
     while (this.#listeners.size > 0) {
       try {
         await this.#look();
-        await this.#published.wait(POLL_MS);
+        await this.#published.wait(this.isPublishing ? POLL_OF_PUBLISHER_MS : POLL_MS);
       } catch {
         // The database is away: readers find out by themselves.
         await this.#published.wait(FAILURE_PAUSE_MS);
@@ -55,15 +62,18 @@ export class News {
 
   async #look(): Promise<void> {
     const listening = [...this.#listeners.keys()];
-    const last = (await findLastCut(this.#database))?.number ?? 0n;
     const seen = this.#seen;
-    this.#seen = last;
+    const last = (await findLastCut(this.#database))?.number ?? 0n;
+    if (seen !== undefined && last <= seen) return;
     // Who began to listen before the first look may have missed what is in it.
-    if (seen === undefined) return this.#notify(listening);
-    if (last > seen) this.#notify(await findCustomersWithNews(this.#database, listening, seen + 1n, last));
+    const readers =
+      seen === undefined ? listening : await findCustomersWithNews(this.#database, listening, seen + 1n, last);
+    // The publisher of this process may have gone on meanwhile.
+    if (this.#seen === undefined || last > this.#seen) this.#seen = last;
+    this.#notify(readers);
   }
 
-  #notify(customers: readonly CustomerId[]): void {
+  #notify(customers: Iterable<CustomerId>): void {
     for (const customerId of customers) for (const listener of this.#listeners.get(customerId) ?? []) listener();
   }
 }

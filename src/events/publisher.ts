@@ -20,10 +20,17 @@ import { Retention } from "./retention.ts";
 import { type Cut, findLastCut, readLastNumbers, writeCut } from "./store.ts";
 
 export type PublisherEvent =
-  | { readonly kind: "published"; readonly cut: Cut; readonly ms: number }
+  | { readonly kind: "published"; readonly cut: PublishedCut; readonly ms: number }
+  /** This process has the lease, and no longer has it. */
+  | { readonly kind: "leading" | "ended" }
   /** The first failure of several in a row. */
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "recovered"; readonly failures: number };
+
+export interface PublishedCut extends Cut {
+  /** Who has events in it. */
+  readonly customers: ReadonlySet<CustomerId>;
+}
 
 export interface PublisherOptions {
   readonly database: Database;
@@ -97,6 +104,7 @@ export class Publisher {
     const { database } = this.#options;
     const renewal = setInterval(() => void this.#renew(lease, leaseMs), leaseMs / 3);
     this.#options.recentBatches?.collect(true);
+    this.#options.log({ kind: "leading" });
     while (this.#isLeader) {
       try {
         await this.#publish(lease);
@@ -107,6 +115,7 @@ export class Publisher {
     }
     clearInterval(renewal);
     this.#options.recentBatches?.collect(false);
+    this.#options.log({ kind: "ended" });
     this.#lease = undefined;
     await releaseLease(database.commits, lease).catch(() => undefined);
   }
@@ -174,7 +183,7 @@ export class CutMaker {
   }
 
   /** @returns undefined if there is nothing new; "lost" if another publisher is at work */
-  async next(lease: Lease): Promise<Cut | "lost" | undefined> {
+  async next(lease: Lease): Promise<PublishedCut | "lost" | undefined> {
     const { database, clock, clockToleranceMs } = this.#options;
     const after = this.#last?.heads ?? NO_HEADS;
     const next = await findNext(database, after, 2 * clockToleranceMs, this.#options.recentBatches);
@@ -190,7 +199,7 @@ export class CutMaker {
     countRows(this.#numbers, rows);
     this.#options.recentBatches?.forget(heads);
     this.#last = cut;
-    return cut;
+    return { ...cut, customers: new Set(rows.map(({ customerId }) => customerId)) };
   }
 
   async #readNumbers(facts: readonly Fact[]): Promise<void> {

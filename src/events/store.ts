@@ -216,7 +216,7 @@ export async function readLastStates(
   return states;
 }
 
-/** The rows of a customer that hold a number from `from` on and below `before`. */
+/** The rows of a customer that hold a number from `from` on and below `before`, of those that are listed. */
 export async function readRowsWithin(
   database: Queryable,
   customerId: CustomerId,
@@ -229,6 +229,7 @@ export async function readRowsWithin(
         and first_number >= coalesce(
               (select first_number from event
                 where customer_id = $1 and first_number <= $2 order by first_number desc limit 1), 0)
+        and cut >= (select first_cut from event_retention)
       order by first_number`,
     [customerId, from, before],
   );

@@ -3,7 +3,7 @@
 import type { Verify } from "../api/access/guard.ts";
 import type { Api } from "../api/api.ts";
 import { eventStreamRoute } from "../api/event-streams/event-stream.ts";
-import { Waiters } from "../api/event-streams/waiters.ts";
+import { type MostWaiting, Waiters } from "../api/event-streams/waiters.ts";
 import { balanceRoutes } from "../api/routes/balances.ts";
 import { bulkTransferRoutes } from "../api/routes/bulk/bulk-transfers.ts";
 import { conversionRoutes } from "../api/routes/conversions.ts";
@@ -27,8 +27,8 @@ import { type AssetCode, USD } from "../money/asset.ts";
 import type { Transfers } from "../transfers/transfers.ts";
 import type { Core } from "./core.ts";
 
-/** Requests that wait for events, and a quarter of it of one customer. Beyond it, requests do not wait. */
-const WAITING = 1_000;
+/** Requests that wait for events. Beyond it, requests do not wait. */
+const MOST_WAITING: MostWaiting = { all: 1_000, ofCustomer: 250, ofClient: 125, ofAddress: 250 };
 
 export interface Domain {
   readonly transfers: Transfers;
@@ -63,9 +63,13 @@ export function addApiRoutes(
   }
   orderRoutes(api, exchange, profiles);
   const shared = { events, exchange, isTest: config.mode === "sandbox" };
-  eventRoutes(api, { ...shared, waiters: new Waiters(WAITING, WAITING / 4) });
+  eventRoutes(api, { ...shared, waiters: new Waiters(MOST_WAITING) });
   // A quarter of the connections; a quarter is left for requests.
-  eventStreamRoute(api, { ...shared, verify, bounds: { mostStreams: Math.ceil(config.maxConnections / 4) } });
+  eventStreamRoute(api, {
+    ...shared,
+    verify,
+    bounds: { most: { ...MOST_WAITING, all: Math.ceil(config.maxConnections / 4) } },
+  });
   executionRoutes(api, exchange, profiles);
   marketRoutes(api, exchange);
   feeRoutes(api, exchange);

@@ -94,7 +94,7 @@ export async function build(
     keptMs: config.eventsKeptMs,
     log: (event) => {
       logPublisher(log, event);
-      if (event.kind === "published") domain.events.published();
+      domain.events.onPublisher(event);
     },
   });
   const denialLog = new DenialLog({

@@ -1,7 +1,8 @@
 /**
  * GET /v2/events/stream: Server-Sent Events. A stream is read from the log page by page, and the next page only when the
- * reader has taken the one before: a slow reader holds one page, and no queue. It ends with its token, with the process, and
- * when its reader takes nothing; a reader that reconnects with `Last-Event-ID` goes on where it was.
+ * reader has taken the one before: a slow reader holds one page, and no queue. Streams of one customer that have come equally
+ * far share the page. A stream ends with its token, with the process, and when its reader takes nothing; a reader that
+ * reconnects with `Last-Event-ID` goes on where it was.
  */
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -16,12 +17,10 @@ import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { unavailable } from "../problems/problems.ts";
 import { EVENT_FILTERS, EventBody, type EventRoutesOptions, eventBody, objectFilterOf } from "../routes/events.ts";
-import { type AwaitedNews, untilNews, Waiters } from "./waiters.ts";
+import { type AwaitedNews, type MostWaiting, untilNews, Waiters } from "./waiters.ts";
 
 export interface StreamBounds {
-  /** Per process. */
-  readonly mostStreams: number;
-  readonly mostStreamsOfCustomer: number;
+  readonly most: MostWaiting;
   /** How often a stream without events shows that it is alive. */
   readonly heartbeatMs: number;
   /** How often tokens are verified again, and readers have to have taken something. */
@@ -30,15 +29,15 @@ export interface StreamBounds {
 }
 
 const BOUNDS: StreamBounds = {
-  mostStreams: 2_500,
-  mostStreamsOfCustomer: 250,
+  most: { all: 2_500, ofCustomer: 250, ofClient: 125, ofAddress: 250 },
   heartbeatMs: 15_000,
   checkMs: 2_000,
   stalledMs: 30_000,
 };
 
-/** Events that are read at once. */
-const PAGE = 100;
+/** Events that are read at once: fewer of many streams, each of which may hold them. */
+const PAGE = { ofFew: 500, ofMany: 100 };
+const FEW_STREAMS = 50;
 /** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
 const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };
 /** How long a reader waits before it connects again, in milliseconds. */
@@ -63,6 +62,16 @@ export function eventStreamRoute(api: Api, options: StreamOptions): void {
   );
 }
 
+/** Events as they are sent. */
+interface Page extends Omit<EventPage, "events"> {
+  readonly messages: Buffer;
+}
+
+interface SharedPage {
+  readonly readers: Stream[];
+  readonly page: Promise<Page | undefined>;
+}
+
 /** One reader. */
 interface Stream {
   readonly request: FastifyRequest;
@@ -80,6 +89,8 @@ class Streams {
   readonly #waiters: Waiters;
   readonly #reads: FairAdmission;
   readonly #all = new Set<Stream>();
+  /** Pages that are being read since this turn of the event loop. */
+  readonly #shared = new Map<string, SharedPage>();
   readonly #timer: NodeJS.Timeout;
   #isClosing = false;
 
@@ -87,19 +98,18 @@ class Streams {
     this.#options = options;
     this.#dialect = dialect;
     this.#bounds = { ...BOUNDS, ...options.bounds };
-    const { mostStreams, mostStreamsOfCustomer } = this.#bounds;
-    this.#waiters = new Waiters(mostStreams, mostStreamsOfCustomer);
+    const { all, ofCustomer } = this.#bounds.most;
+    this.#waiters = new Waiters(this.#bounds.most);
     // With room for a page of every stream, even while one customer has its maximum of them.
-    const most = mostStreams + 2 * mostStreamsOfCustomer;
-    this.#reads = new FairAdmission({ ...PAGES, most, shortQueue: mostStreamsOfCustomer });
+    this.#reads = new FairAdmission({ ...PAGES, most: all + 2 * ofCustomer, shortQueue: ofCustomer });
     this.#timer = setInterval(() => void this.#check(), this.#bounds.checkMs).unref();
   }
 
-  /** @throws Problem when the process or the customer has its maximum of streams */
+  /** @throws Problem when the process, the customer, its client or the address has its maximum of streams */
   async open(request: FastifyRequest, query: Static<typeof StreamQuery>, reply: FastifyReply): Promise<FastifyReply> {
     const { customerId } = request.grant;
     const { events } = this.#options;
-    const leave = this.#isClosing ? undefined : this.#waiters.enter(customerId);
+    const leave = this.#isClosing ? undefined : this.#waiters.enter(request);
     if (leave === undefined) throw unavailable("there are as many event streams as there may be");
     const news = untilNews(events, customerId, reply.raw);
     const stream: Stream = { request, reply, news, isEnding: false, stalled: undefined };
@@ -118,7 +128,7 @@ class Streams {
     if (reply.raw.destroyed) end();
     try {
       const after = afterOf(request, query) ?? (await events.bounds(customerId)).last;
-      const filter = { ...objectFilterOf(query), customerId, after, limit: PAGE };
+      const filter = { ...objectFilterOf(query), customerId, after, limit: PAGE.ofMany };
       // Each page has an admission of its own: a stream may last for an hour.
       releaseAdmission(request);
       reply.type("text/event-stream").header("x-accel-buffering", "no");
@@ -134,14 +144,14 @@ class Streams {
     yield Buffer.from(RETRY);
     let toldAtMs = performance.now();
     while (!stream.isEnding) {
-      const page = await this.#readPage(stream, { ...filter, after });
+      const page = await this.#page(stream, { ...filter, after, limit: this.#limit });
       if (page === undefined) return;
       after = page.searchedTo;
-      if (page.events.length > 0) {
-        yield Buffer.from(page.events.map((event) => this.#message(event)).join(""));
+      if (page.messages.length > 0) {
+        yield page.messages;
         toldAtMs = performance.now();
       }
-      if (!page.isLast || stream.isEnding) continue;
+      if (!isLast || stream.isEnding) continue;
       const leftMs = toldAtMs + this.#bounds.heartbeatMs - performance.now();
       if (leftMs > 0) await stream.news.wait(leftMs);
       else {
@@ -152,11 +162,35 @@ class Streams {
     }
   }
 
-  /** @returns undefined when the database is so busy that the reader had better come again */
-  async #readPage(stream: Stream, filter: EventFilter): Promise<EventPage | undefined> {
+  get #limit(): number {
+    return this.#all.size <= FEW_STREAMS ? PAGE.ofFew : PAGE.ofMany;
+  }
+
+  /** News wakes all streams of a customer in one turn. A page that was begun before may lack the news, so it is not shared. */
+  #page(stream: Stream, filter: EventFilter): Promise<Page | undefined> {
+    const { types, objectId, profileId, customerId, after, limit } = filter;
+    if (types !== undefined || objectId !== undefined || profileId !== undefined)
+      return this.#readPage([stream], filter);
+    const name = `${customerId} ${after} ${limit}`;
+    const shared = this.#shared.get(name);
+    if (shared !== undefined) {
+      shared.readers.push(stream);
+      return shared.page;
+    }
+    const readers = [stream];
+    const page = this.#readPage(readers, filter);
+    this.#shared.set(name, { readers, page });
+    setImmediate(() => this.#shared.delete(name));
+    return page;
+  }
+
+  /** @returns undefined when the database is so busy that the readers had better come again */
+  async #readPage(readers: readonly Stream[], filter: EventFilter): Promise<Page | undefined> {
     if (!(await this.#reads.enter(filter.customerId))) return undefined;
     try {
-      return await this.#options.events.list(filter, () => !stream.isEnding);
+      const isAwaited = (): boolean => readers.some(({ isEnding }) => !isEnding);
+      const { events, searchedTo, isLast } = await this.#options.events.list(filter, isAwaited);
+      return { messages: Buffer.from(events.map((event) => this.#message(event)).join("")), searchedTo, isLast };
     } finally {
       this.#reads.leave(filter.customerId);
     }

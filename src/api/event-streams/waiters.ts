@@ -1,34 +1,57 @@
 /** Who waits for events on this node: requests that may wait, and streams. Each holds a connection, so both are bounded. */
 import type { ServerResponse } from "node:http";
+import type { FastifyRequest } from "fastify";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { Events } from "../../events/events.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
+import { isLoopback, rateLimitKey } from "../../web/limits/address.ts";
 
-/** Counts those who wait, of each customer and in all. */
+/** How many may wait in this process. */
+export interface MostWaiting {
+  readonly all: number;
+  readonly ofCustomer: number;
+  /** So that one whose connections are left open leaves room for the customer's others. */
+  readonly ofClient: number;
+  /** Loopback exempt: a local proxy stands for many callers. */
+  readonly ofAddress: number;
+}
+
+/** Who waits: a request whose token has been verified. */
+export type WaitingRequest = Pick<FastifyRequest, "grant" | "ip">;
+
+/** Counts those who wait, in all and of each customer, client and address. */
 export class Waiters {
-  readonly #most: number;
-  readonly #mostOfCustomer: number;
-  readonly #waiting = new Map<CustomerId, number>();
-  #all = 0;
+  readonly #most: MostWaiting;
+  readonly #waiting = new Map<string, number>();
 
-  constructor(most: number, mostOfCustomer: number) {
+  constructor(most: MostWaiting) {
     this.#most = most;
-    this.#mostOfCustomer = mostOfCustomer;
   }
 
   /** @returns a function that ends the count; undefined when there are as many as there may be */
-  enter(customerId: CustomerId): (() => void) | undefined {
-    const own = this.#waiting.get(customerId) ?? 0;
-    if (this.#all >= this.#most || own >= this.#mostOfCustomer) return undefined;
-    this.#count(customerId, 1);
-    return () => this.#count(customerId, -1);
+  enter(request: WaitingRequest): (() => void) | undefined {
+    const counts = this.#countsOf(request);
+    if (counts.some(([name, most]) => (this.#waiting.get(name) ?? 0) >= most)) return undefined;
+    for (const [name] of counts) this.#add(name, 1);
+    return () => {
+      for (const [name] of counts) this.#add(name, -1);
+    };
   }
 
-  #count(customerId: CustomerId, change: 1 | -1): void {
-    this.#all += change;
-    const own = (this.#waiting.get(customerId) ?? 0) + change;
-    if (own === 0) this.#waiting.delete(customerId);
-    else this.#waiting.set(customerId, own);
+  #countsOf({ grant, ip }: WaitingRequest): (readonly [name: string, most: number])[] {
+    const { all, ofCustomer, ofClient, ofAddress } = this.#most;
+    return [
+      ["all", all],
+      [`customer ${grant.customerId}`, ofCustomer],
+      [`client ${grant.clientId}`, ofClient],
+      ...(isLoopback(ip) ? [] : [[`address ${rateLimitKey(ip)}`, ofAddress] as const]),
+    ];
+  }
+
+  #add(name: string, change: 1 | -1): void {
+    const count = (this.#waiting.get(name) ?? 0) + change;
+    if (count === 0) this.#waiting.delete(name);
+    else this.#waiting.set(name, count);
   }
 }
 

@@ -221,7 +221,7 @@ async function listOrWait(
 ): Promise<EventPage> {
   const endsAt = performance.now() + waitMillis;
   const isAwaited = (): boolean => !reply.raw.destroyed;
-  const leave = waitMillis === 0 ? undefined : waiters.enter(filter.customerId);
+  const leave = waitMillis === 0 ? undefined : waiters.enter(request);
   if (leave === undefined) return events.list(filter, isAwaited);
   const news = untilNews(events, filter.customerId, reply.raw);
   try {

@@ -1,0 +1,158 @@
+/** Streams of made-up events: what a slow reader costs, what streams share, and when they end. */
+import { get as httpGet } from "node:http";
+import { connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { GRANT, startToyApi } from "../../../test/support/toy-api.ts";
+import { until } from "../../../test/support/until.ts";
+import type { CustomerEvent, EventFilter, EventPage, Events } from "../../events/events.ts";
+import type { Grant } from "../../oauth/tokens/grant.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Verify } from "../access/guard.ts";
+import { eventStreamRoute, type StreamBounds } from "./event-stream.ts";
+
+const READER: Grant = { ...GRANT, scopes: new Set(["events:read_event"]) };
+
+function eventOf(number: bigint): CustomerEvent {
+  const value = { id: `profile ${number}`, nickname: "n".repeat(200), createdAt: 0, updatedAt: 0 };
+  const object = { type: "profile", value } as unknown as CustomerEvent["object"];
+  return {
+    id: `event ${number}` as never,
+    number,
+    type: "profile.created",
+    createdAt: 0 as Instant,
+    version: 1n,
+    object,
+  };
+}
+
+/** A log of events that grows when it is told to. Reading it waits while `isHeld`. */
+class Log {
+  last = 0n;
+  reads = 0;
+  isHeld = false;
+  readonly #listeners = new Set<() => void>();
+  readonly #held: (() => void)[] = [];
+
+  readonly events: Pick<Events, "list" | "bounds" | "onNews"> = {
+    list: (filter) => this.#list(filter),
+    bounds: async () => ({ first: 1n, last: this.last }),
+    onNews: (_, listener) => {
+      this.#listeners.add(listener);
+      return () => this.#listeners.delete(listener);
+    },
+  };
+
+  grow(count: number): void {
+    this.last += BigInt(count);
+    for (const listener of this.#listeners) listener();
+  }
+
+  release(): void {
+    this.isHeld = false;
+    for (const resolve of this.#held.splice(0)) resolve();
+  }
+
+  async #list({ after, limit }: EventFilter): Promise<EventPage> {
+    this.reads += 1;
+    const searchedTo = after + BigInt(limit) < this.last ? after + BigInt(limit) : this.last;
+    const numbers = Array.from({ length: Number(searchedTo - after) }, (_, place) => after + BigInt(place) + 1n);
+    const page = { events: numbers.map(eventOf), searchedTo, isLast: searchedTo === this.last };
+    if (this.isHeld) await new Promise<void>((resolve) => this.#held.push(resolve));
+    return page;
+  }
+}
+
+async function start(log: Log, bounds: Partial<StreamBounds> = {}, verify: Verify = async () => READER): Promise<URL> {
+  const options = { events: log.events as Events, exchange: {} as never, isTest: true, verify, bounds };
+  const toy = await startToyApi((api) => eventStreamRoute(api, options), { verify });
+  onTestFinished(() => toy.close());
+  return new URL(`${toy.url}/v2/events/stream`);
+}
+
+interface Reader {
+  text: string;
+  hasEnded: boolean;
+}
+
+function read(url: URL, after = 0): Promise<Reader> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: "Bearer good", "last-event-id": String(after) };
+    const sent = httpGet(url, { headers }, (response) => {
+      const reader = { text: "", hasEnded: false };
+      response.setEncoding("utf8").on("data", (part: string) => (reader.text += part));
+      response.once("close", () => (reader.hasEnded = true));
+      resolve(reader);
+    }).once("error", reject);
+    onTestFinished(() => void sent.destroy());
+  });
+}
+
+const numbersIn = ({ text }: Reader): number[] =>
+  [...text.matchAll(/^id: (\d+)$/gm)].map(([, number]) => Number(number));
+
+test("a reader that takes nothing holds one page, is disconnected, and goes on behind what it took", async () => {
+  const log = new Log();
+  log.grow(1_000_000);
+  const url = await start(log, { checkMs: 20, stalledMs: 300 });
+  const socket = connect(Number(url.port), "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  let hasEnded = false;
+  socket.once("close", () => (hasEnded = true)).on("error", () => undefined);
+  socket.pause().write(`GET ${url.pathname}?after_number=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n`);
+  let reads = -1;
+  await until("no more is read for it", async () => {
+    const before = reads;
+    reads = log.reads;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return reads > 0 && before === reads;
+  });
+  // What lies in the buffers of the operating system, and a page.
+  expect(reads).toBeLessThan(300);
+  let text = "";
+  socket.setEncoding("latin1").on("data", (part: string) => (text += part));
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  socket.resume();
+  await until("it is disconnected", () => hasEnded);
+  expect(log.reads).toBeLessThan(reads + 300);
+  const taken = Number([...text.matchAll(/^id: (\d+)\n.*\n\n/gm)].at(-1)?.[1] ?? 0);
+  const again = await read(url, taken);
+  await until("it has the next one", () => numbersIn(again).length > 0);
+  expect(numbersIn(again)[0]).toBe(taken + 1);
+});
+
+test("a stream ends when its token does", async () => {
+  let isValid = true;
+  const url = await start(new Log(), { checkMs: 20 }, async () => (isValid ? READER : undefined));
+  const reader = await read(url);
+  isValid = false;
+  await until("the stream has ended", () => reader.hasEnded);
+});
+
+test("streams of a customer that have come equally far share what is read", async () => {
+  const log = new Log();
+  const url = await start(log);
+  const readers = await Promise.all([read(url), read(url), read(url)]);
+  await until("they wait", () => log.reads === 3);
+  log.grow(2);
+  await until("each has the events", () => readers.every((reader) => numbersIn(reader).length === 2));
+  expect(readers.map(numbersIn)).toEqual([
+    [1, 2],
+    [1, 2],
+    [1, 2],
+  ]);
+  expect(log.reads).toBeLessThanOrEqual(5);
+});
+
+test("what was begun before the news is not shared with those who wait for it", async () => {
+  const log = new Log();
+  const url = await start(log);
+  const early = await read(url);
+  await until("it waits", () => log.reads === 1);
+  log.isHeld = true;
+  const late = await read(url);
+  await until("the other one reads", () => log.reads === 2);
+  log.grow(1);
+  await until("the first one reads for itself", () => log.reads === 3);
+  log.release();
+  await until("both have it", () => [early, late].every((reader) => numbersIn(reader).length === 1));
+});
