@@ -76,7 +76,7 @@ export interface Events {
 
 interface Parts {
   readonly database: Queryable;
-  readonly transfers: Pick<Transfers, "list">;
+  readonly transfers: Pick<Transfers, "findRecords" | "list">;
 }
 
 export function createEvents(parts: Parts): Events {

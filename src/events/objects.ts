@@ -29,7 +29,7 @@ export type ShownProfile = Omit<Profile, "incomingCount" | "lastDeactivation">;
 
 interface Parts {
   readonly database: Queryable;
-  readonly transfers: Pick<Transfers, "list">;
+  readonly transfers: Pick<Transfers, "findRecords">;
 }
 
 /** The object of each of these events of one customer, in order. */
@@ -87,12 +87,12 @@ function found<Row>(rows: ReadonlyMap<string, Row>, { objectId }: Entry): Row {
 }
 
 async function listRecords(
-  transfers: Pick<Transfers, "list">,
+  transfers: Pick<Transfers, "findRecords">,
   customerId: CustomerId,
   ids: readonly Uuid[],
 ): Promise<Map<string, TransferRecord>> {
   if (ids.length === 0) return new Map();
-  const records = await transfers.list({ customerId, ids, order: "ASC", limit: ids.length });
+  const records = await transfers.findRecords(customerId, ids);
   return new Map(records.map((record) => [record.id, record]));
 }
 

@@ -31,7 +31,7 @@ import {
   transferKeys,
 } from "./rules.ts";
 import { decideStep, type Step, type StepRejection, stepKeys } from "./steps.ts";
-import { findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
+import { findRecords, findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
 import { canonicalTransaction, chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
 
 export type { BulkItem, BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.ts";
@@ -77,6 +77,8 @@ export interface Transfers {
   ): Promise<Outcome<Profile, ProfileNotFound | ProfileNotEmpty>>;
   find(customerId: CustomerId, id: Uuid): Promise<TransferRecord | undefined>;
   list(filter: TransferFilter): Promise<TransferRecord[]>;
+  /** The customer's records with these ids, in no order, as they were written: without steps. */
+  findRecords(customerId: CustomerId, ids: readonly Uuid[]): Promise<TransferRecord[]>;
 }
 
 interface Parts {
@@ -98,6 +100,7 @@ export function createTransfers(parts: Parts): Transfers {
     deactivate: (customerId, profileId, caller) => deactivate(parts, customerId, profileId, caller),
     find: (customerId, id) => findTransfer(database, customerId, id),
     list: (filter) => listTransfers(database, filter),
+    findRecords: (customerId, ids) => findRecords(database, customerId, ids),
   };
 }
 

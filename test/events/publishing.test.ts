@@ -161,12 +161,15 @@ test("a filter by profile reads no objects of others, and a search ends when its
   const { database } = db;
   const transfers = createTransfers({ database } as never);
   const read: number[] = [];
-  const list: typeof transfers.list = async (filter) => {
-    const records = await transfers.list(filter);
+  const count = <Record>(records: readonly Record[]): Record[] => {
     read.push(records.length);
-    return records;
+    return [...records];
   };
-  const counted = createEvents({ database, transfers: { list } });
+  const counting: Pick<typeof transfers, "list" | "findRecords"> = {
+    list: async (filter) => count(await transfers.list(filter)),
+    findRecords: async (customer, ids) => count(await transfers.findRecords(customer, ids)),
+  };
+  const counted = createEvents({ database, transfers: counting });
   const [shop] = [...books.names].find(([, known]) => known === "shop") ?? [];
   const filter = { customerId, after: 0n, limit: 1, profileId: shop };
   expect((await counted.list({ ...filter, limit: 100 })).events.map(named)).toEqual([

@@ -151,7 +151,7 @@ class Streams {
         yield page.messages;
         toldAtMs = performance.now();
       }
-      if (!isLast || stream.isEnding) continue;
+      if (!page.isLast || stream.isEnding) continue;
       const leftMs = toldAtMs + this.#bounds.heartbeatMs - performance.now();
       if (leftMs > 0) await stream.news.wait(leftMs);
       else {
