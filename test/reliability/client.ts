@@ -9,6 +9,7 @@ import { pause } from "../../src/std/pause.ts";
 import type { Random } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { Answers, MOST_RECENT } from "./answers.ts";
+import type { ShownEvent } from "./event-follower.ts";
 import { type Kind, LIFECYCLES, type Shown } from "./lifecycles.ts";
 import { type Asked, requestAtRandom, type Surroundings } from "./requests-at-random.ts";
 
@@ -90,6 +91,10 @@ export class Client {
 
   get profileIds(): readonly string[] {
     return this.#seed.profileIds;
+  }
+
+  get name(): string {
+    return this.#seed.name;
   }
 
   nextRefId(): string {
@@ -258,6 +263,15 @@ export class Client {
     return this.#listAll("/v2/executions?limit=1000");
   }
 
+  /** The next events behind a number, if they come in time. @throws NoAnswer */
+  async readEvents(after: number, waitMs: number): Promise<ShownEvent[]> {
+    return eventsIn(await this.#ask("GET", `/v2/events?after_number=${after}&wait_millis=${waitMs}`));
+  }
+
+  async readEventsForSure(after: number): Promise<ShownEvent[]> {
+    return eventsIn(await this.#insist("GET", `/v2/events?after_number=${after}`));
+  }
+
   /** Of all profiles, at a time or now. */
   async listBalances(assets: readonly string[], at: string | undefined): Promise<Balance[]> {
     const query = [...assets.map((asset) => `assets=${asset}`), ...(at === undefined ? [] : [`at=${at}`])].join("&");
@@ -330,6 +344,11 @@ export class Client {
     if (status !== 200) throw new Error(`${name} is given no token: ${status} ${JSON.stringify(body)}`);
     return body.access_token;
   }
+}
+
+function eventsIn({ status, body }: Reply): ShownEvent[] {
+  assert(status === 200, `events were answered with ${status} ${JSON.stringify(body)}`);
+  return body.events;
 }
 
 const KINDS: readonly Kind[] = ["transfer", "conversion", "order"];

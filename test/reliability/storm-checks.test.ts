@@ -76,6 +76,28 @@ test("a step that was taken back is noticed, a hold that is gone, and one that n
   );
 });
 
+test("an event that is gone is noticed, and one that shows its object otherwise than it was", async () => {
+  const events = () => storm.expectEvents();
+  const settled = `(select customer_id, first_number from event where entries::text like '["conversion.settled"%'
+                      or entries::text like '[["conversion.settled"%' order by 1, 2 limit 1)`;
+  await wrong(
+    `create table gone as select * from event where (customer_id, first_number) in ${settled};
+     delete from event e using gone where e.customer_id = gone.customer_id and e.first_number = gone.first_number`,
+    "insert into event select * from gone; drop table gone",
+    events,
+    /events are told again as they were|comes next/,
+  );
+  await wrong(
+    `create table was as select * from event where (customer_id, first_number) in ${settled};
+     update event e set entries = replace(was.entries::text, '"SETTLED"', '"CREATED"')::json from was
+      where e.customer_id = was.customer_id and e.first_number = was.first_number`,
+    `update event e set entries = was.entries from was
+      where e.customer_id = was.customer_id and e.first_number = was.first_number; drop table was`,
+    events,
+    /the last event of conversion .* shows it as it is/,
+  );
+});
+
 test("a second effect of one ref_id is noticed", async () => {
   // An index that was lost: what is sent again is then done again.
   const [first] = await storm.site.database.rows<{ record: string }>(

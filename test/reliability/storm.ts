@@ -10,6 +10,7 @@ import { pause } from "../../src/std/pause.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { Client, type ClientSeed, type Tally } from "./client.ts";
+import { EventFollower } from "./event-follower.ts";
 import { FAULTS, type Fault } from "./faults.ts";
 import { expectExecuted, type Shown } from "./lifecycles.ts";
 import { Operators, type OperatorTally } from "./operators.ts";
@@ -44,6 +45,7 @@ export class Storm {
   readonly #stormers: readonly Client[];
   readonly #others: readonly Client[];
   readonly #operators: Operators;
+  readonly #followers: readonly EventFollower[];
   #opening: Awaited<ReturnType<typeof readTotals>> = new Map();
 
   private constructor(site: Site, seed: number, clients: readonly Client[]) {
@@ -51,6 +53,7 @@ export class Storm {
     this.#random = seeded(seed);
     this.#stormers = clients.slice(0, STORMERS.length);
     this.#others = clients.slice(STORMERS.length);
+    this.#followers = this.#stormers.map((client) => new EventFollower(client));
     this.#operators = new Operators(site.databaseUrl, this.#stormers, seeded(seed * 100 + clients.length));
   }
 
@@ -106,6 +109,7 @@ export class Storm {
     await this.#expectTrading();
     for (const client of this.#clients) await client.expectSettled();
     for (const client of this.#clients) expectExecuted(await client.list("order"), await client.listExecutions());
+    await this.expectEvents();
     await this.expectTotals();
     await this.expectTotalsOverHttp();
     await expectOneEffect(this.site.database);
@@ -122,6 +126,10 @@ export class Storm {
     ]);
   }
 
+  async expectEvents(): Promise<void> {
+    await Promise.all(this.#followers.map((follower) => follower.expectAll(this.site.database)));
+  }
+
   async expectTotals(): Promise<void> {
     expectTotals(await readTotals(this.site.database), this.#opening);
   }
@@ -136,7 +144,12 @@ export class Storm {
     const trading = this.#stormers.flatMap((client) => Array.from({ length: REQUESTS }, () => client.trade(flow)));
     const reading = this.#readTotals(flow);
     // What cannot be right ends the round at once.
-    const running = Promise.all([...trading, reading, this.#operators.work(flow)]);
+    const running = Promise.all([
+      ...trading,
+      ...this.#followers.map((follower) => follower.follow(flow)),
+      reading,
+      this.#operators.work(flow),
+    ]);
     const unlessWrong = (what: string, holds: () => boolean): Promise<void> =>
       Promise.race([running.then(() => undefined), until(what, holds, PATIENCE_S)]);
     const more = (count: number): Promise<void> => {

@@ -1,0 +1,111 @@
+/**
+ * A customer's events, followed through a storm: each number once and in order, as it will always be told, and every record
+ * in it as it was.
+ */
+import { deepStrictEqual } from "node:assert/strict";
+import { readEventLag } from "../../src/events/event-lag.ts";
+import type { Queryable } from "../../src/postgres/database.ts";
+import { assert, must } from "../../src/std/assert.ts";
+import { pause } from "../../src/std/pause.ts";
+import { until } from "../support/until.ts";
+import { type Client, NoAnswer } from "./client.ts";
+import type { Kind, Shown } from "./lifecycles.ts";
+
+export interface ShownEvent {
+  readonly id: string;
+  readonly number: number;
+  readonly type: string;
+  readonly version?: number;
+  readonly object: Shown;
+}
+
+const WAIT_MS = 1_000;
+const PUBLISHED_WITHIN_S = 120;
+
+export class EventFollower {
+  readonly #client: Client;
+  readonly #events: ShownEvent[] = [];
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Until the storm is over. */
+  async follow(flow: { readonly isOver: boolean }): Promise<void> {
+    while (!flow.isOver) {
+      try {
+        this.#take(await this.#client.readEvents(this.#events.length, WAIT_MS));
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        await pause(200);
+      }
+    }
+  }
+
+  #take(events: readonly ShownEvent[]): void {
+    for (const event of events) {
+      const due = this.#events.length + 1;
+      assert(event.number === due, `event ${due} of ${this.#client.name} comes next, not ${event.number}`);
+      this.#events.push(event);
+    }
+  }
+
+  /** All that has happened was told, and is told again in the same way. */
+  async expectAll(database: Queryable): Promise<void> {
+    await until("all events are published", async () => (await readEventLag(database)) === 0, PUBLISHED_WITHIN_S);
+    const again = await this.#readFrom(0);
+    this.#take(again.slice(this.#events.length));
+    const name = ({ id, number, type, version }: ShownEvent) => `${number} ${id} ${type} ${version ?? ""}`;
+    deepStrictEqual(again.map(name), this.#events.map(name), "events are told again as they were");
+    for (const kind of ["transfer", "conversion", "order"] as const) await this.#expectRecords(kind, again);
+    for (const event of again) expectItsStatus(event);
+  }
+
+  async #readFrom(after: number): Promise<ShownEvent[]> {
+    const events: ShownEvent[] = [];
+    for (;;) {
+      const page = await this.#client.readEventsForSure(after + events.length);
+      if (page.length === 0) return events;
+      events.push(...page);
+    }
+  }
+
+  /** The events of each record rise with its versions, and the last one shows it as it is. */
+  async #expectRecords(kind: Kind, events: readonly ShownEvent[]): Promise<void> {
+    const byId = new Map<string, ShownEvent[]>();
+    for (const event of events) {
+      if (!event.type.startsWith(`${kind}.`)) continue;
+      const own = byId.get(event.object.id) ?? [];
+      byId.set(event.object.id, [...own, event]);
+    }
+    for (const record of await this.#client.list(kind)) {
+      const own = byId.get(record.id) ?? [];
+      const last = must(own.at(-1), `${kind} ${record.id} is told`);
+      const versions = own.map(({ version = 0 }) => version);
+      assert(
+        versions.every((version, place) => place === 0 || version >= (versions[place - 1] as number)),
+        `the versions of ${kind} ${record.id} rise: ${versions}`,
+      );
+      deepStrictEqual(last.object, record, `the last event of ${kind} ${record.id} shows it as it is`);
+    }
+  }
+}
+
+/** What a record shows in its event, whatever became of it later. */
+const STATUSES: Readonly<Record<string, string>> = {
+  "conversion.created": "CREATED",
+  "conversion.settled": "SETTLED",
+  "conversion.cancelled": "CANCELLED",
+  "order.created": "PENDING_SUBMISSION",
+  "order.submitted": "SUBMITTED",
+  "order.open": "OPEN",
+  "order.partially_filled": "OPEN",
+  "order.filled": "FILLED",
+  "order.cancelled": "CANCELLED",
+  "order.rejected": "REJECTED",
+};
+
+function expectItsStatus({ number, type, object }: ShownEvent): void {
+  const status = STATUSES[type];
+  assert(status === undefined || object.status === status, `event ${number}, ${type}, shows ${object.status}`);
+}
