@@ -49,6 +49,13 @@ const answers = {
     delay.reset();
     return longest;
   },
+  /** A new customer with a client that reads events. */
+  eventReader: async () => {
+    const customerId = service.core.ids.next();
+    await service.core.customers.ensure(customerId, "Reader", { operator: "bench", operation: "event-streams" });
+    const scopes = ["events:read_event"];
+    return (await service.core.clients.create({ customerId, scopes, networks: undefined })).value;
+  },
   verify: async () => (await verifyAll(service.core.database)).sound,
   usualWay: ({ poolSize }) => usualWay.open(config.dataDir, service.core, poolSize),
   fill: (wanted) => fill(service, wanted),
