@@ -44,14 +44,16 @@ export function transferEventType(type: RecordType, status: ExternalTransferStat
   return `transfer.${type.toLowerCase() as Lowercase<RecordType>}.${OF_STATUS[status]}`;
 }
 
-const STEPS: readonly ExternalTransferStatus[] = ["requested", "approved", "completed", "failed"];
+/** Only withdrawals are approved and sent. */
+const stepsOf = (type: RecordType): readonly ExternalTransferStatus[] =>
+  type.endsWith("_DEPOSIT") ? ["requested", "completed", "failed"] : ["requested", "approved", "completed", "failed"];
 
 /** In the order in which docs/events.md has them. */
 export const EVENT_TYPES: readonly EventType[] = [
   ...RECORD_TYPES.flatMap((type) =>
     /_(?:DEBIT|CREDIT)$/.test(type)
       ? [transferEventType(type)]
-      : STEPS.map((status) => transferEventType(type, status)),
+      : stepsOf(type).map((status) => transferEventType(type, status)),
   ),
   ...CHANGE_TYPES,
 ];
