@@ -59,7 +59,8 @@ try {
     `${open.length} streams: ${megabytes("kept").toFixed(1)} MB in use more, ${megabytes("resident").toFixed(1)} MB resident`,
   );
   for (const { close } of open) close();
-  const isMet = Math.max(megabytes("kept"), megabytes("resident")) <= MOST_MEGABYTES && p50 <= MOST_P50_MS && p99 <= MOST_P99_MS;
+  const isMet =
+    Math.max(megabytes("kept"), megabytes("resident")) <= MOST_MEGABYTES && p50 <= MOST_P50_MS && p99 <= MOST_P99_MS;
   if (!isMet) process.exitCode = 1;
 } finally {
   await service.stop();

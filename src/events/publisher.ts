@@ -53,8 +53,9 @@ export const EVENTS_LEASE = "events";
 
 /** How often other nodes' batches are looked for. */
 const POLL_MS = 50;
-/** The rest after a cut, in multiples of what it took. */
-const REST = 6;
+/** The rest after a cut, in multiples of what it took, and for each of its events: few are soon told, many in large cuts. */
+const REST = 3;
+const REST_OF_EVENT_MS = 0.25;
 const LONGEST_REST_MS = 250;
 const STANDBY_MS = 750;
 const FAILURE_PAUSE_MS = 500;
@@ -150,7 +151,7 @@ export class Publisher {
       if (cut !== undefined) this.#options.log({ kind: "published", cut, ms });
       await this.#retention.run();
       if (cut === undefined) await this.#options.committed.wait(POLL_MS);
-      else if (!this.#isStopping) await this.#end.wait(Math.min(ms * REST, LONGEST_REST_MS));
+      else if (!this.#isStopping) await this.#end.wait(restAfter(cut, ms));
     }
   }
 
@@ -164,6 +165,10 @@ export class Publisher {
     this.#failures = 0;
     if (failures > 0) this.#options.log({ kind: "recovered", failures });
   }
+}
+
+function restAfter({ events }: Cut, ms: number): number {
+  return Math.min(Math.max(ms * REST, events * REST_OF_EVENT_MS), LONGEST_REST_MS);
 }
 
 type MakerOptions = Pick<PublisherOptions, "database" | "clock" | "clockToleranceMs" | "recentBatches">;

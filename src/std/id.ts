@@ -87,6 +87,12 @@ export function siblingId(id: Uuid): Uuid {
   return (id.slice(0, 35) + (last ^ 1).toString(16)) as Uuid;
 }
 
+/** The even one of a pair of ids. */
+export function evenOf(id: Uuid): Uuid {
+  const sibling = siblingId(id);
+  return sibling < id ? sibling : id;
+}
+
 /** The creation time in a version 7 UUID: its first 48 bits. */
 export function instantOf(id: Uuid): Instant {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) as Instant;

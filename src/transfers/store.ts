@@ -9,7 +9,7 @@ import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
 import { COMMIT_MARKER } from "../postgres/durability.ts";
 import type { Instant } from "../std/clock.ts";
-import { instantOf, lowestId, siblingId, type Uuid } from "../std/id.ts";
+import { evenOf, instantOf, lowestId, siblingId, type Uuid } from "../std/id.ts";
 import {
   type ExternalTransfer,
   externalTransferTable,
@@ -22,7 +22,6 @@ import {
   type Direction,
   debitOf,
   formsOfHash,
-  isPaired,
   type RecordType,
   SIDES,
   TRANSFER_ANNOTATIONS,
@@ -154,35 +153,6 @@ export async function findTransfer(
 ): Promise<TransferRecord | undefined> {
   const [record] = await listTransfers(database, { customerId, ids: [id], order: "ASC", limit: 1 });
   return record;
-}
-
-/**
- * The customer's records with these ids, in no order, without the steps of those that have any. A list takes twice as long:
- * it sorts, and looks for what has steps.
- */
-export async function findRecords(
-  database: Queryable,
-  customerId: CustomerId,
-  ids: readonly Uuid[],
-): Promise<TransferRecord[]> {
-  const rows = new Map<Uuid, Transfer>();
-  const wanted = [...new Set(ids.map(evenOf))];
-  for (const customer of ["customer_id", "to_customer_id"] as const) {
-    const missing = wanted.filter((id) => !rows.has(id));
-    if (missing.length === 0) break;
-    const found = await database.rows<SqlRecord>(
-      `select ${columnsOf(transferTable)} from transfer where ${customer} = $1 and id = any($2::uuid[])`,
-      [customerId, missing],
-    );
-    for (const row of found.map(transferTable.read)) rows.set(row.id, row);
-  }
-  return ids.flatMap((id) => {
-    const row = rows.get(evenOf(id));
-    if (row === undefined) return [];
-    const isDebit = isPaired(row.type) ? id === row.id : row.fromProfileId !== undefined;
-    const record = isDebit ? debitOf(row) : creditOf(row);
-    return record.id === id && record.customerId === customerId ? [record] : [];
-  });
 }
 
 const COLUMNS = textOf(columnsOf(transferTable, "t."));
@@ -454,9 +424,3 @@ function creditBehind({ after, order }: RowFilter): Sql[] {
 }
 
 const isTrue = (conditions: readonly Sql[]): Sql => sql`((${joined(conditions, " and ")}) is true)`;
-
-/** The id of a record's row. */
-function evenOf(id: Uuid): Uuid {
-  const sibling = siblingId(id);
-  return sibling < id ? sibling : id;
-}

@@ -19,6 +19,7 @@ import { reject } from "../std/result.ts";
 import { moveAll, tryMoves } from "./bulk.ts";
 import type { BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.ts";
 import { deactivateCommand, findInactiveCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
+import { findRecords } from "./record-store.ts";
 import {
   type Deposit,
   type DepositRejection,
@@ -31,7 +32,7 @@ import {
   transferKeys,
 } from "./rules.ts";
 import { decideStep, type Step, type StepRejection, stepKeys } from "./steps.ts";
-import { findRecords, findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
+import { findTransfer, findTransferRow, listTransfers, type TransferFilter } from "./store.ts";
 import { canonicalTransaction, chainDepositClaims, refIdClaims, type TransferRecord } from "./transfer.ts";
 
 export type { BulkItem, BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.ts";

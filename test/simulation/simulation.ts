@@ -24,7 +24,7 @@ class SimulationFailed extends Error {
 const A_MONTH_MS = 30 * 86_400_000;
 const LAST_EVENTS = 60;
 /** By seed: how events are published, if they are. */
-const PUBLISHING = ["from the database", undefined, "from memory", "from the database"] as const;
+const PUBLISHING = ["from the database", undefined, "from memory", "from the database", "from memory"] as const;
 /** For everything to complete when the faults have stopped: longer than any lease, deadline or timeout. */
 const COMPLETES_WITHIN_MS = 120_000;
 
