@@ -90,5 +90,6 @@ test("the page of examples has an event of each type, as the service makes them"
   const names = new Names();
   const examples = wanted.map((type) => names.of(events.find((event) => event.type === type)));
   if (process.env.EVENT_EXAMPLES === "write") await writeFile(FILE, `${examples.join("\n")}\n`);
-  expect((await readFile(FILE, "utf8")).trimEnd().split("\n")).toEqual(examples);
+  const recorded = (await readFile(FILE, "utf8")).trimEnd().split("\n");
+  expect(recorded, "if they were meant to change: EVENT_EXAMPLES=write records them").toEqual(examples);
 });
