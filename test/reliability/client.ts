@@ -9,7 +9,6 @@ import { pause } from "../../src/std/pause.ts";
 import type { Random } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { Answers, MOST_RECENT } from "./answers.ts";
-import type { ShownEvent } from "./event-follower.ts";
 import { type Kind, LIFECYCLES, type Shown } from "./lifecycles.ts";
 import { type Asked, requestAtRandom, type Surroundings } from "./requests-at-random.ts";
 
@@ -36,6 +35,14 @@ export interface Tally {
   /** How often one of them was sent again, and how often it turned out that it had been carried out. */
   retried: number;
   booked: number;
+}
+
+export interface ShownEvent {
+  readonly id: string;
+  readonly number: number;
+  readonly type: string;
+  readonly version?: number;
+  readonly object: Shown;
 }
 
 interface Reply {

@@ -8,16 +8,8 @@ import type { Queryable } from "../../src/postgres/database.ts";
 import { assert, must } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import { until } from "../support/until.ts";
-import { type Client, NoAnswer } from "./client.ts";
-import type { Kind, Shown } from "./lifecycles.ts";
-
-export interface ShownEvent {
-  readonly id: string;
-  readonly number: number;
-  readonly type: string;
-  readonly version?: number;
-  readonly object: Shown;
-}
+import { type Client, NoAnswer, type ShownEvent } from "./client.ts";
+import type { Kind } from "./lifecycles.ts";
 
 const WAIT_MS = 1_000;
 const PUBLISHED_WITHIN_S = 120;
