@@ -43,7 +43,8 @@ comment on type profile_kind is
 
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
 comment on type profile_status is
-  'ACTIVE: can hold and move money. INACTIVE: empty and out of use, until a deposit makes it ACTIVE again.';
+  'ACTIVE: can hold and move money. INACTIVE: empty and out of use, until a deposit from outside the platform is '
+  'completed and makes it ACTIVE again.';
 
 create type account_part as enum ('available', 'trading', 'pending');
 comment on type account_part is
@@ -59,18 +60,20 @@ comment on type journal_cause is
   'to the coin''s reserve. An opening balance is a deposit, too. withdrawal: the reverse of a deposit, from the '
   'profile''s pending if it has steps. transfer: from profile to profile. conversion_created, withdrawal_held, '
   'legal_hold_placed: from available to pending of one account; conversion_cancelled, withdrawal_released, '
-  'legal_hold_lifted: back. conversion_settled: from the profile''s pending, and to the recipient in the other '
-  'asset; of each stablecoin, what is paid in is burnt and what is paid out is issued, between issuance and, in USD, '
-  'its reserve. order_held: from available to trading; order_released: what is left, back. order_filled, a match: '
-  'the base from the seller''s trading to the buyer''s recipient; the quote from the buyer''s trading to the '
-  'seller''s recipient, the commission to fees and, from there, the rebate, and what the buyer need not hold any '
-  'more back to its available. The taker pays the commission. The rebate is the maker''s: a seller''s goes to its '
-  'recipient, a buyer''s to the buyer.';
+  'legal_hold_lifted: back. conversion_settled: the source asset from the profile''s pending, the target asset to the '
+  'recipient. A stablecoin that is paid in goes to issuance, and as much USD leaves its reserve; one that is paid out '
+  'comes from issuance, and as much USD enters its reserve. order_held: from available to trading; order_released: '
+  'what is left, back. order_filled, a match: the base from the seller''s trading to the buyer''s recipient; the '
+  'quote from the buyer''s trading: to the seller''s recipient, the commission to fees, and what the buyer need not '
+  'hold any more back to its available; and the rebate from fees, in a posting of its own. The taker pays the '
+  'commission: a buyer on top of what it buys for, a seller out of its proceeds. The rebate is the maker''s: a '
+  'seller''s is part of its proceeds, a buyer''s goes to the buyer.';
 
 create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening', 'legal_hold');
 comment on type claim_kind is
-  'What is claimed: the ref_id of a conversion, an order or a legal hold; the nickname of a profile; the opening balance of '
-  'a profile in an asset.';
+  'What is claimed: the ref_id of a conversion, an order or a legal hold; the nickname of a profile; the opening '
+  'balance of a profile in an asset, which is a deposit that the bootstrap file makes once: a WIRE_DEPOSIT of fiat, '
+  'else a CRYPTO_DEPOSIT.';
 
 create type transfer_type as enum (
   'INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL',
@@ -87,11 +90,12 @@ create type crypto_network as enum (
 
 create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
 comment on type external_transfer_status is
-  'A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a '
-  'network; and at last completed, or failed: it came back. Before it is sent it can be cancelled. None of these '
-  'steps can be skipped. A deposit is requested, which is announced, and then completed or failed. completed, failed '
-  'and cancelled never change again. What is complete when it is recorded has no steps and no status: nobody '
-  'approves it here.';
+  'Of a withdrawal: requested, and it waits for approval; approved; sent: handed to a bank or a network; and at last '
+  'completed, or failed: it came back. Before it is sent it can be cancelled. Its money is held from requested until '
+  'one of these last three. No step can be skipped. Of a deposit: requested: it is announced, and no money has moved; '
+  'then completed, which moves it, or failed. completed, failed and cancelled never change again. The operator takes '
+  'each step, by parbook transfer; a customer cannot cancel. What is complete when it is recorded has no steps and no '
+  'status.';
 
 create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
 comment on type conversion_status is
@@ -271,9 +275,12 @@ comment on table house_kind is
   'issuance, may be negative, Liabilities: minus the stablecoins that are in circulation. fees, never negative, '
   'Assets: commissions received, minus rebates paid.';
 comment on column house_kind.may_be_negative is
-  'Whether the balance of one slot may be below zero. world and issuance are below zero in all; a reserve only where more was '
-  'redeemed in a slot than was minted in it.';
-comment on column house_kind.account_class is 'Where the chart of accounts of an export has it (docs/accounting.md).';
+  'Whether the balance of one slot may be below zero. The balance of world or of issuance in one slot has either '
+  'sign, because what came in by one slot may go out by another; over all slots neither is above zero. That of a '
+  'reserve is below zero in a slot in which more was redeemed than minted, never over all slots.';
+comment on column house_kind.account_class is
+  'Where the chart of accounts of an export has it. An export has the signs of the platform and its customers as one '
+  'entity, so the balances of profiles are Assets, too (docs/accounting.md).';
 comment on index house_kind_pkey is 'The kinds, for verify and exports.';
 comment on index one_sign_per_kind is 'No query: the foreign key of accounts refers to it.';
 insert into house_kind (kind, may_be_negative, account_class) values
@@ -375,7 +382,9 @@ create table profile (
 ) with (fillfactor = 80);
 comment on table profile is 'The holder of balances: one account per asset. Every customer has one DEFAULT profile, and any number of NORMAL ones.';
 comment on column profile.nickname is 'The customer''s name for it. A claim keeps it from being given twice, even after it was changed.';
-comment on column profile.status is 'An INACTIVE profile is empty and can do nothing; a deposit makes it ACTIVE again.';
+comment on column profile.status is
+  'An INACTIVE profile is empty and can do nothing; a deposit from outside the platform makes it ACTIVE again when it '
+  'is completed.';
 comment on column profile.incoming_count is
   'How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be '
   'deactivated. Changed in the same batch as these; verify counts them.';
@@ -440,13 +449,18 @@ comment on table batch is
 comment on column batch.slot is 'The seat of the writer: one process at a time holds it, by the lease slot/<slot>. Each slot has a chain of its own.';
 comment on column batch.n is 'Numbers the batches of a slot from 0, without gaps.';
 comment on column batch.hash is
-  'SHA-256 of the predecessor''s hash (32 zero bytes before the first), slot, n and content: at, the rows added to execution, '
-  'posting and transfer, changes and callers, in the text form of docs/decisions/0028-hashed-by-name.md. Change any of these and '
-  'verify sees it; a checkpoint of hashes, kept elsewhere, reveals that a whole chain was recomputed.';
-comment on column batch.at is 'When it was decided: never before the last posting of a profile''s account that it changes.';
+  'SHA-256 of three parts, one behind the other: the hash of batch n - 1 (32 bytes; zeros before the first), the text '
+  'slot/n/, and the SHA-256 (32 bytes) of the content. The content is a text: at; then, for each of execution, '
+  'posting and transfer to which it added rows, the table and these rows without slot and batch, in the form of '
+  'docs/decisions/0028-hashed-by-name.md; then a line of the word changes, a space and the column changes; and, if '
+  'there are callers, one of the word callers, a space and the column callers. Change any of these and verify sees '
+  'it; a checkpoint of hashes, kept elsewhere, reveals that a whole chain was recomputed.';
+comment on column batch.at is
+  'When it was decided: never before the last posting of a profile''s account that it changes. It may be before that '
+  'of the batch n - 1: by clocks that differ, or because that one was behind such a posting.';
 comment on column batch.void is
   'True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. No row names it, '
-  'changes and callers are null, and its hash covers the word void in place of a content.';
+  'changes and callers are null, and its hash covers the word void in place of the SHA-256 of a content.';
 comment on column batch.rows_found is
   'How many rows it inserted, changed or locked in the version that it was decided on, postings and executions '
   'aside, and how many accounts the profiles have that it deactivates. Kept, like the columns after it up to '
@@ -458,16 +472,22 @@ comment on column batch.predecessor is '1: the batch n - 1 of the slot exists, a
 comment on column batch.in_time is 'Whether the database''s clock had not passed the deadline up to which the writer waited.';
 comment on column batch.not_ahead is 'Whether the writer''s clock was not ahead of the database''s. Null in a void row, which decides nothing.';
 comment on column batch.changes is
-  'What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id", "id"}, '
-  '"version", "values", "digest", "callers"}]}. Its tables are conversion, customer_volume, external_transfer, '
-  'legal_hold, market, market_head, orders and profile. values has each column that is overwritten by changes and is '
-  'not as in the version before (at version 1: each that is not null), as text; so every version of a row follows '
-  'from here and from the columns that never change. digest is of the whole row. callers are numbers of entries of '
-  'callers. Null: none. json, not jsonb: the text is hashed.';
+  'What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id": ..., "id": '
+  '...}, "version", "values", "digest", "callers"}]}. key has the columns of the primary key. Its tables are '
+  'conversion, customer_volume, external_transfer, legal_hold, market, market_head, orders and profile. values has '
+  'each column that is overwritten by changes and is not as in the version before (at version 1: each that is not '
+  'null), as text; so every version of a row follows from here and from the columns that never change. digest is of '
+  'the whole row without slot and batch, version included: the first 16 bytes, as hexadecimal digits, of the SHA-256 '
+  'of name=value and a zero byte for each column that is not null, in the order of their names. callers are numbers '
+  'of entries of callers. Null: none. json, not jsonb: the text is hashed.';
 comment on column batch.callers is
   'Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"}, '
-  '{"operator", "operation"}]. house: engine, of a market; settlement, of conversions; bootstrap, the bootstrap '
-  'file; maker, the market maker of a sandbox. Null: it wrote nothing that somebody asked for.';
+  '{"operator", "operation"}]. client: the client_id of a client. token: the id (jti) of its access token. address: '
+  'the IP address that it called from. operation: the method and the path''s pattern, such as "POST '
+  '/v2/transfer/platform"; of an operator, whose name is that of a user of the machine, the command. house here names '
+  'a part of the service, and no house account: engine, of a market; settlement, of conversions; bootstrap, the '
+  'bootstrap file; maker, the market maker of a sandbox, a program that places orders. Null: it wrote nothing that '
+  'somebody asked for.';
 comment on index batch_pkey is 'The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.';
 
 create table account (
@@ -522,7 +542,9 @@ comment on column account.pending is
   'approval), approved or sent, and of the legal holds that are not lifted.';
 comment on column account.at is
   'When the last posting was made: the next one is not earlier. A row is first written with its first posting.';
-comment on column account.version is 'The version of the row, and of its last posting, whose balances are the account''s. A write states the version that it was decided on.';
+comment on column account.version is
+  'The version of the row, which is that of its last posting, whose balances are the account''s: 1 with the first '
+  'posting, never 0. A write states the version that it was decided on.';
 comment on index account_pkey is 'The accounts that a batch changes, and the balances of a profile.';
 create index account_house on account (house, coin, asset) where house is not null;
 comment on index account_house is 'The reserve and the supply in circulation, for metrics: a few rows, however many profiles there are.';
@@ -555,10 +577,11 @@ comment on table posting is
   'transfer says; of what changes, its row for the last version and batch.changes for all. Never changed or deleted.';
 comment on column posting.version is 'Numbers the postings of an account from 1, without gaps: the version of the account that it made.';
 comment on column posting.journal_id is
-  'Of a transfer, its even id. Of what holds money (a conversion, an order, a withdrawal that has steps, a legal '
-  'hold), its id for the hold, and the odd id beside it for what ends the hold; so a deposit that has steps has the '
-  'odd one. Of a match, a version 8 UUID of the maker''s execution id as 16 hexadecimal digits: '
-  '12345678-9abc-8def-8000-000000000000 of 123456789abcdef0, whose last digit is the last of both.';
+  'Of a transfer without steps, its id, which is even. Of what holds money (a conversion, an order, a withdrawal that '
+  'has steps, a legal hold), its even id for the hold, and the odd id beside it for what ends the hold. A deposit '
+  'that has steps holds nothing: the journal that completes it has the odd id. Of a match, a version 8 UUID with the '
+  '16 hexadecimal digits of the maker''s execution id, the last one at its end: 12345678-9abc-8def-8000-000000000000 '
+  'of 123456789abcdef0.';
 comment on column posting.owner_id is 'With asset: the account.';
 comment on column posting.part is 'Which of the three balances it changes: that of this name.';
 comment on column posting.amount is
@@ -575,8 +598,8 @@ comment on index posting_pkey is 'The postings of an account in order; and, by b
 create index posting_batch on posting using brin (batch int8_minmax_multi_ops)
   with (pages_per_range = 32, autosummarize = on);
 comment on index posting_batch is
-  'The postings of a range of batches, for verify and exports. Rows lie in about the order of their batches, so BRIN finds '
-  'them and costs next to nothing to write.';
+  'The postings of a range of batches, for verify and exports. The rows of a slot lie in about the order of its '
+  'batches, so BRIN finds them and costs next to nothing to write.';
 
 create table claim (
   customer_id uuid,
@@ -586,9 +609,10 @@ create table claim (
   constraint claim_pkey primary key (customer_id, kind, ref_id)
 );
 comment on table claim is
-  'What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same '
-  'ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is closed, '
-  'another may take its ref_id. All others hold for ever. Transfers need none: a unique index keeps their ref_ids.';
+  'What can be taken once by a customer: a ref_id, a nickname, the opening balance of a profile. The batch that makes '
+  'the record inserts the claim, so that of a second request fails, which with a ref_id is answered with the record '
+  'of the first. Claims of orders pass on: 24 hours after an order is closed, another may take its ref_id. All others '
+  'hold for ever. Transfers need none: a unique index keeps their ref_ids.';
 comment on column claim.ref_id is
   'The customer''s key; of a nickname, the nickname itself; of an opening, profile_id/asset; of a legal hold, the '
   'operator''s.';
@@ -650,14 +674,20 @@ comment on table transfer is
 comment on column transfer.customer_id is
   'Whose request it is, and whose ref_id: the customer of from_profile_id, or of a deposit that of to_profile_id. So '
   'too where the operator or the bootstrap file wrote it, as caller says.';
-comment on column transfer.id is 'Even, and in the order of creation. Also the id of the journal, or of the one that holds the money.';
+comment on column transfer.id is
+  'Even, and in the order of creation. Also the id of its journal or, of a withdrawal with steps, of the one that '
+  'holds its money. Only a deposit with steps has no journal of this id: the one that completes it has the odd id '
+  'beside it, and one that is not completed has none.';
 comment on column transfer.has_steps is 'True: a deposit or a withdrawal that does not complete at once. Null: its money has moved.';
 comment on column transfer.from_profile_id is 'Whose money it was. Null: of a deposit, which comes from outside the platform.';
 comment on column transfer.to_profile_id is 'Whose it became. Null: of a withdrawal, which leaves the platform.';
 comment on column transfer.to_customer_id is 'The customer of to_profile_id.';
-comment on column transfer.batch is 'With slot: the batch that added it, among whose postings those of its journal are found.';
+comment on column transfer.batch is
+  'With slot: the batch that added it. The journal of this row''s id is among its postings. That of the odd id, of a '
+  'deposit or a withdrawal with steps, is among those of the batch of the last step, in external_transfer.';
 comment on column transfer.caller is
-  'Who asked for it: the number of an entry of its batch''s callers. Every transfer has one.';
+  'Who asked for it: the number of an entry of its batch''s callers. Every transfer has one, although the column '
+  'allows null.';
 comment on column transfer.crypto_network is
   'Like destination_address, crypto_tx_hash, crypto_tx_index and notional_value: of CRYPTO_DEPOSIT and CRYPTO_WITHDRAWAL '
   'only, and null where it does not apply.';
@@ -939,7 +969,9 @@ comment on column orders.recipient_profile_id is
 comment on column orders.ref_id is 'The customer''s key, which a claim keeps unique until 24 hours after the order is closed.';
 comment on column orders.identity_id is 'The customer''s own reference to one of its end users, as identity_account_id is to that user''s account. Not verified.';
 comment on column orders.self_match_prevention_id is 'The customer''s word. Orders of one customer never trade with each other, with or without it.';
-comment on column orders.sequence is 'Numbers the orders of the market as its engine took them. Null: not taken yet.';
+comment on column orders.sequence is
+  'Numbers the orders of the market as its engine took them. Null: not taken yet, or closed without: REJECTED when it '
+  'was placed or because the market was halted, or CANCELLED because it had expired before.';
 comment on column orders.priority is 'Its place among the resting orders of its side and price; a triggered stop stands behind those that are there. Null: it never rested.';
 comment on column orders.filled is 'In the base asset: the sum of amount of its executions.';
 comment on column orders.filled_gross is 'In the quote asset: the sum of amount times price of its executions.';
@@ -971,9 +1003,10 @@ create table pending_order (
   constraint pending_order_pkey primary key (market, id)
 );
 comment on table pending_order is
-  'The orders that are PENDING_SUBMISSION, for the engines: derived from orders, like booked_order. The statement that writes '
-  'an order also writes, changes or deletes its row here, so nothing that changes is in an index of orders. In no digest: '
-  'verify compares the columns with those of orders (docs/decisions/0033-open-orders.md).';
+  'The orders that are PENDING_SUBMISSION, for the engines: derived from orders, like booked_order. The statement '
+  'that writes an order also writes its row here, or deletes it once the order has another status, so nothing that '
+  'changes is in an index of orders. In no digest: verify compares the columns with those of orders '
+  '(docs/decisions/0033-open-orders.md).';
 comment on column pending_order.id is 'In the order of creation.';
 comment on column pending_order.version is 'The order''s version.';
 comment on index pending_order_pkey is 'What the engine of a market has yet to take, the oldest first; and the row of an order that changes.';
@@ -1017,7 +1050,8 @@ create table order_cancel (
 );
 comment on table order_cancel is 'A cancel that was requested, until the market''s engine has carried it out or found the order closed, and deletes the row.';
 comment on column order_cancel.caller is
-  'Who asked, as in callers of a batch: the engine''s batch says so when it carries it out. Every request has one.';
+  'Who asked, as an entry of a batch''s callers, among which the engine''s batch that carries it out has it. Every '
+  'request has one, although the column allows null.';
 comment on index order_cancel_pkey is 'One request per order, and the ones that are done.';
 create index order_cancel_market on order_cancel (market, requested_at);
 comment on index order_cancel_market is 'What the engine of a market has yet to cancel, the oldest first.';
@@ -1110,18 +1144,25 @@ create table event_cut (
   constraint events_not_negative check (events >= 0)
 );
 comment on table event_cut is
-  'A round of the publisher of events: how far it had read the chain of each slot. What lies between a cut and the one before '
-  'it became events, in an order that follows from the batches alone, so the events follow from the cuts and the chain '
+  'A round of the publisher of events: how far it had read the chain of each slot. What lies between a cut and the '
+  'one before it became events, in an order that follows from the batches alone: by at, then slot, but never against '
+  'the numbers of a slot or the versions of an object. So the events follow from the cuts and the chain '
   '(docs/decisions/0036-events.md). The publisher''s place is the last cut. Never changed or deleted.';
 comment on column event_cut.cut is 'Numbers the cuts from 1, without gaps: of two publishers one fails here.';
-comment on column event_cut.at is 'The created_at of its events: never before that of the cut before, nor before its last batch.';
+comment on column event_cut.at is
+  'The at of its events, which the API calls created_at: never before that of the cut before, nor before its last '
+  'batch.';
 comment on column event_cut.events is 'How many events it made.';
-comment on column event_cut.slots is 'The slots that had batches, in order.';
-comment on column event_cut.heads is 'Of each of these slots, the last batch that is in this cut or in one before.';
+comment on column event_cut.slots is
+  'All slots that had batches by then, in order, whether or not this cut has any of theirs.';
+comment on column event_cut.heads is
+  'Of each slot of slots, the number n of the last batch that is in this cut or in one before.';
 comment on column event_cut.market_readers is
-  'Of each market that was halted or resumed in it, the customers who are told: those who had orders on it that were not '
-  'closed when the cut was made. Null: no market was.';
-comment on column event_cut.digest is 'SHA-256 of its events in order: customer, type, object and version of each.';
+  'Of each market that was halted or resumed in it, the customers who are told: those who had open orders on it when '
+  'the publisher made the cut, which is a moment after the halt. {"BTCUSD": [customer_id, ...]}. Null: no market was.';
+comment on column event_cut.digest is
+  'SHA-256 of a line for each of its events, in order: customer, type, object and version, with a space between them; '
+  'what never changes has no version.';
 comment on column event_cut.fence is 'The fencing token of the lease events, under which it was written.';
 comment on index event_cut_pkey is 'The last cut; and, by bisection, the cut at a time.';
 
@@ -1143,20 +1184,22 @@ comment on table event is
   'version of an object that changes. Events are made of every transfer that has no steps (one for each side), every '
   'execution, each step of a deposit or a withdrawal, and the versions of conversions, orders and profiles that '
   'change what the customer is told: of an order its status, its fills or its trigger, of a profile all but '
-  'incoming_count and last_deactivation; and of a market''s halts and resumptions, for those who have orders on it. Of '
-  'nothing else: not of legal holds, fees or access. Derived from '
-  'the chain and event_cut, with which verify compares it. Removed when it is older than PARBOOK_EVENT_DAYS, but for '
-  'what event_retention names.';
+  'incoming_count and last_deactivation; and of a market''s halts and resumptions, for those whom market_readers of '
+  'the cut names. Of nothing else: not of legal holds, fees or access. Derived from the chain and event_cut, with '
+  'which verify compares it. Removed when it is older than PARBOOK_EVENT_DAYS, but for what event_retention names.';
 comment on column event.first_number is
   'Of its first event. A customer''s events are numbered from 1, without gaps; of old ones only some are kept.';
 comment on column event.cut is 'The cut that made it.';
 comment on column event.at is 'The cut''s.';
 comment on column event.object_id is
-  'The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run, or of a market.';
+  'The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run; or one event of a market, '
+  'which unlike those of a run has a version.';
 comment on column event.count is 'How many events it holds.';
 comment on column event.entries is
-  '[type, object, version, state] of each event. version and state are of objects that change: state is what the columns '
-  'that are overwritten held in that version, as text. Everything else of the object never changes, and is read from its row.';
+  '[type, object] of each event of a run, [type, object, version, state] of every other. The types are in '
+  'docs/events.md. object is the id of the customer''s own record, so of a credit the odd one; of a market its code. '
+  'state is what the columns that are overwritten held in that version, as text. Everything else of the object never '
+  'changes, and is read from its row.';
 comment on index event_pkey is 'A customer''s events by number; and, by bisection, by time.';
 create index event_object on event (customer_id, object_id, first_number) where object_id is not null;
 comment on index event_object is 'The events of an object, and its state at the last of them.';

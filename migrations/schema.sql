@@ -51,7 +51,8 @@ create type market_status as enum ('OPEN', 'HALTED');
 -- DEFAULT: the one that every customer has from its creation; never deactivated. NORMAL: any other.
 create type profile_kind as enum ('DEFAULT', 'NORMAL');
 
--- ACTIVE: can hold and move money. INACTIVE: empty and out of use, until a deposit makes it ACTIVE again.
+-- ACTIVE: can hold and move money. INACTIVE: empty and out of use, until a deposit from outside the platform is
+-- completed and makes it ACTIVE again.
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
 -- available: free to use. trading: held by open orders. pending: held by conversions, withdrawals and legal holds.
@@ -62,16 +63,19 @@ create type account_part as enum ('available', 'trading', 'pending');
 -- coin's reserve. An opening balance is a deposit, too. withdrawal: the reverse of a deposit, from the profile's
 -- pending if it has steps. transfer: from profile to profile. conversion_created, withdrawal_held, legal_hold_placed:
 -- from available to pending of one account; conversion_cancelled, withdrawal_released, legal_hold_lifted: back.
--- conversion_settled: from the profile's pending, and to the recipient in the other asset; of each stablecoin, what is
--- paid in is burnt and what is paid out is issued, between issuance and, in USD, its reserve. order_held: from
--- available to trading; order_released: what is left, back. order_filled, a match: the base from the seller's trading
--- to the buyer's recipient; the quote from the buyer's trading to the seller's recipient, the commission to fees and,
--- from there, the rebate, and what the buyer need not hold any more back to its available. The taker pays the
--- commission. The rebate is the maker's: a seller's goes to its recipient, a buyer's to the buyer.
+-- conversion_settled: the source asset from the profile's pending, the target asset to the recipient. A stablecoin that
+-- is paid in goes to issuance, and as much USD leaves its reserve; one that is paid out comes from issuance, and as
+-- much USD enters its reserve. order_held: from available to trading; order_released: what is left, back. order_filled,
+-- a match: the base from the seller's trading to the buyer's recipient; the quote from the buyer's trading: to the
+-- seller's recipient, the commission to fees, and what the buyer need not hold any more back to its available; and the
+-- rebate from fees, in a posting of its own. The taker pays the commission: a buyer on top of what it buys for, a
+-- seller out of its proceeds. The rebate is the maker's: a seller's is part of its proceeds, a buyer's goes to the
+-- buyer.
 create type journal_cause as enum ('deposit', 'withdrawal', 'withdrawal_held', 'withdrawal_released', 'transfer', 'conversion_created', 'conversion_settled', 'conversion_cancelled', 'order_held', 'order_filled', 'order_released', 'legal_hold_placed', 'legal_hold_lifted');
 
 -- What is claimed: the ref_id of a conversion, an order or a legal hold; the nickname of a profile; the opening balance
--- of a profile in an asset.
+-- of a profile in an asset, which is a deposit that the bootstrap file makes once: a WIRE_DEPOSIT of fiat, else a
+-- CRYPTO_DEPOSIT.
 create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening', 'legal_hold');
 
 -- INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every
@@ -81,11 +85,11 @@ create type transfer_type as enum ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CR
 
 create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER', 'AVALANCHE', 'DOGECOIN', 'SUI', 'ROBINHOOD', 'BNB');
 
--- A withdrawal is requested: its money is held until somebody approves it; approved; sent: handed to a bank or a
--- network; and at last completed, or failed: it came back. Before it is sent it can be cancelled. None of these steps
--- can be skipped. A deposit is requested, which is announced, and then completed or failed. completed, failed and
--- cancelled never change again. What is complete when it is recorded has no steps and no status: nobody approves it
--- here.
+-- Of a withdrawal: requested, and it waits for approval; approved; sent: handed to a bank or a network; and at last
+-- completed, or failed: it came back. Before it is sent it can be cancelled. Its money is held from requested until one
+-- of these last three. No step can be skipped. Of a deposit: requested: it is announced, and no money has moved; then
+-- completed, which moves it, or failed. completed, failed and cancelled never change again. The operator takes each
+-- step, by parbook transfer; a customer cannot cancel. What is complete when it is recorded has no steps and no status.
 create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
 
 -- CREATED: its money is held. It becomes SETTLED, after the settlement delay, or CANCELLED, and never changes again.
@@ -242,10 +246,12 @@ grant select, insert, update, delete on fee_tier to service;
 -- received, minus rebates paid.
 create table house_kind (
   kind text collate "C" not null,
-  -- Whether the balance of one slot may be below zero. world and issuance are below zero in all; a reserve only where
-  -- more was redeemed in a slot than was minted in it.
+  -- Whether the balance of one slot may be below zero. The balance of world or of issuance in one slot has either sign,
+  -- because what came in by one slot may go out by another; over all slots neither is above zero. That of a reserve is
+  -- below zero in a slot in which more was redeemed than minted, never over all slots.
   may_be_negative boolean not null,
-  -- Where the chart of accounts of an export has it (docs/accounting.md).
+  -- Where the chart of accounts of an export has it. An export has the signs of the platform and its customers as one
+  -- entity, so the balances of profiles are Assets, too (docs/accounting.md).
   account_class text not null,
   -- The kinds, for verify and exports.
   constraint house_kind_pkey PRIMARY KEY (kind),
@@ -337,7 +343,8 @@ create table profile (
   -- The customer's name for it. A claim keeps it from being given twice, even after it was changed.
   nickname text not null,
   description text,
-  -- An INACTIVE profile is empty and can do nothing; a deposit makes it ACTIVE again.
+  -- An INACTIVE profile is empty and can do nothing; a deposit from outside the platform makes it ACTIVE again when it
+  -- is completed.
   status profile_status not null,
   -- How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be
   -- deactivated. Changed in the same batch as these; verify counts them.
@@ -388,15 +395,18 @@ create table batch (
   slot smallint not null,
   -- Numbers the batches of a slot from 0, without gaps.
   n bigint not null,
-  -- SHA-256 of the predecessor's hash (32 zero bytes before the first), slot, n and content: at, the rows added to
-  -- execution, posting and transfer, changes and callers, in the text form of docs/decisions/0028-hashed-by-name.md.
-  -- Change any of these and verify sees it; a checkpoint of hashes, kept elsewhere, reveals that a whole chain was
-  -- recomputed.
+  -- SHA-256 of three parts, one behind the other: the hash of batch n - 1 (32 bytes; zeros before the first), the text
+  -- slot/n/, and the SHA-256 (32 bytes) of the content. The content is a text: at; then, for each of execution, posting
+  -- and transfer to which it added rows, the table and these rows without slot and batch, in the form of
+  -- docs/decisions/0028-hashed-by-name.md; then a line of the word changes, a space and the column changes; and, if
+  -- there are callers, one of the word callers, a space and the column callers. Change any of these and verify sees it;
+  -- a checkpoint of hashes, kept elsewhere, reveals that a whole chain was recomputed.
   hash bytea not null,
-  -- When it was decided: never before the last posting of a profile's account that it changes.
+  -- When it was decided: never before the last posting of a profile's account that it changes. It may be before that of
+  -- the batch n - 1: by clocks that differ, or because that one was behind such a posting.
   at timestamp with time zone not null,
   -- True: takes the number of a batch whose outcome was unknown, which from then on cannot commit. No row names it,
-  -- changes and callers are null, and its hash covers the word void in place of a content.
+  -- changes and callers are null, and its hash covers the word void in place of the SHA-256 of a content.
   void boolean not null,
   -- How many rows it inserted, changed or locked in the version that it was decided on, postings and executions aside,
   -- and how many accounts the profiles have that it deactivates. Kept, like the columns after it up to not_ahead, only
@@ -414,16 +424,22 @@ create table batch (
   in_time boolean not null,
   -- Whether the writer's clock was not ahead of the database's. Null in a void row, which decides nothing.
   not_ahead boolean,
-  -- What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id", "id"},
-  -- "version", "values", "digest", "callers"}]}. Its tables are conversion, customer_volume, external_transfer,
-  -- legal_hold, market, market_head, orders and profile. values has each column that is overwritten by changes and is
-  -- not as in the version before (at version 1: each that is not null), as text; so every version of a row follows from
-  -- here and from the columns that never change. digest is of the whole row. callers are numbers of entries of callers.
-  -- Null: none. json, not jsonb: the text is hashed.
+  -- What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id": ..., "id": ...},
+  -- "version", "values", "digest", "callers"}]}. key has the columns of the primary key. Its tables are conversion,
+  -- customer_volume, external_transfer, legal_hold, market, market_head, orders and profile. values has each column
+  -- that is overwritten by changes and is not as in the version before (at version 1: each that is not null), as text;
+  -- so every version of a row follows from here and from the columns that never change. digest is of the whole row
+  -- without slot and batch, version included: the first 16 bytes, as hexadecimal digits, of the SHA-256 of name=value
+  -- and a zero byte for each column that is not null, in the order of their names. callers are numbers of entries of
+  -- callers. Null: none. json, not jsonb: the text is hashed.
   changes json,
   -- Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"},
-  -- {"operator", "operation"}]. house: engine, of a market; settlement, of conversions; bootstrap, the bootstrap file;
-  -- maker, the market maker of a sandbox. Null: it wrote nothing that somebody asked for.
+  -- {"operator", "operation"}]. client: the client_id of a client. token: the id (jti) of its access token. address:
+  -- the IP address that it called from. operation: the method and the path's pattern, such as "POST
+  -- /v2/transfer/platform"; of an operator, whose name is that of a user of the machine, the command. house here names
+  -- a part of the service, and no house account: engine, of a market; settlement, of conversions; bootstrap, the
+  -- bootstrap file; maker, the market maker of a sandbox, a program that places orders. Null: it wrote nothing that
+  -- somebody asked for.
   callers json,
   -- The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.
   constraint batch_pkey PRIMARY KEY (slot, n),
@@ -474,8 +490,8 @@ create table account (
   pending amount not null,
   -- When the last posting was made: the next one is not earlier. A row is first written with its first posting.
   at timestamp with time zone not null,
-  -- The version of the row, and of its last posting, whose balances are the account's. A write states the version that
-  -- it was decided on.
+  -- The version of the row, which is that of its last posting, whose balances are the account's: 1 with the first
+  -- posting, never 0. A write states the version that it was decided on.
   version bigint not null,
   -- The accounts that a batch changes, and the balances of a profile.
   constraint account_pkey PRIMARY KEY (owner_id, asset),
@@ -502,10 +518,11 @@ grant select, insert, update on account to service;
 create table posting (
   -- With asset: the account.
   owner_id uuid not null,
-  -- Of a transfer, its even id. Of what holds money (a conversion, an order, a withdrawal that has steps, a legal
-  -- hold), its id for the hold, and the odd id beside it for what ends the hold; so a deposit that has steps has the
-  -- odd one. Of a match, a version 8 UUID of the maker's execution id as 16 hexadecimal digits:
-  -- 12345678-9abc-8def-8000-000000000000 of 123456789abcdef0, whose last digit is the last of both.
+  -- Of a transfer without steps, its id, which is even. Of what holds money (a conversion, an order, a withdrawal that
+  -- has steps, a legal hold), its even id for the hold, and the odd id beside it for what ends the hold. A deposit that
+  -- has steps holds nothing: the journal that completes it has the odd id. Of a match, a version 8 UUID with the 16
+  -- hexadecimal digits of the maker's execution id, the last one at its end: 12345678-9abc-8def-8000-000000000000 of
+  -- 123456789abcdef0.
   journal_id uuid not null,
   -- Numbers the postings of an account from 1, without gaps: the version of the account that it made.
   version bigint not null,
@@ -535,15 +552,15 @@ create table posting (
   constraint trading_not_negative CHECK (((trading)::numeric >= (0)::numeric)),
   constraint version_above_zero CHECK ((version > 0))
 );
--- The postings of a range of batches, for verify and exports. Rows lie in about the order of their batches, so BRIN
--- finds them and costs next to nothing to write.
+-- The postings of a range of batches, for verify and exports. The rows of a slot lie in about the order of its batches,
+-- so BRIN finds them and costs next to nothing to write.
 CREATE INDEX posting_batch ON public.posting USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
 grant select, insert on posting to service;
 
--- What makes a request with a ref_id take effect once: its batch inserts the claim, so a second request with the same
--- ref_id fails, and is answered with the record of the first. Claims of orders pass on: 24 hours after an order is
--- closed, another may take its ref_id. All others hold for ever. Transfers need none: a unique index keeps their
--- ref_ids.
+-- What can be taken once by a customer: a ref_id, a nickname, the opening balance of a profile. The batch that makes
+-- the record inserts the claim, so that of a second request fails, which with a ref_id is answered with the record of
+-- the first. Claims of orders pass on: 24 hours after an order is closed, another may take its ref_id. All others hold
+-- for ever. Transfers need none: a unique index keeps their ref_ids.
 create table claim (
   customer_id uuid not null,
   kind claim_kind not null,
@@ -566,7 +583,9 @@ create table transfer (
   -- Whose request it is, and whose ref_id: the customer of from_profile_id, or of a deposit that of to_profile_id. So
   -- too where the operator or the bootstrap file wrote it, as caller says.
   customer_id uuid not null,
-  -- Even, and in the order of creation. Also the id of the journal, or of the one that holds the money.
+  -- Even, and in the order of creation. Also the id of its journal or, of a withdrawal with steps, of the one that
+  -- holds its money. Only a deposit with steps has no journal of this id: the one that completes it has the odd id
+  -- beside it, and one that is not completed has none.
   id uuid not null,
   -- Whose money it was. Null: of a deposit, which comes from outside the platform.
   from_profile_id uuid,
@@ -575,10 +594,12 @@ create table transfer (
   -- The customer of to_profile_id.
   to_customer_id uuid,
   created_at timestamp with time zone not null,
-  -- With slot: the batch that added it, among whose postings those of its journal are found.
+  -- With slot: the batch that added it. The journal of this row's id is among its postings. That of the odd id, of a
+  -- deposit or a withdrawal with steps, is among those of the batch of the last step, in external_transfer.
   batch bigint not null,
   slot smallint not null,
-  -- Who asked for it: the number of an entry of its batch's callers. Every transfer has one.
+  -- Who asked for it: the number of an entry of its batch's callers. Every transfer has one, although the column allows
+  -- null.
   caller smallint,
   type transfer_type not null,
   -- Like destination_address, crypto_tx_hash, crypto_tx_index and notional_value: of CRYPTO_DEPOSIT and
@@ -852,7 +873,8 @@ create table orders (
   metadata jsonb,
   created_at timestamp with time zone not null,
   status order_status not null,
-  -- Numbers the orders of the market as its engine took them. Null: not taken yet.
+  -- Numbers the orders of the market as its engine took them. Null: not taken yet, or closed without: REJECTED when it
+  -- was placed or because the market was halted, or CANCELLED because it had expired before.
   sequence bigint,
   -- Its place among the resting orders of its side and price; a triggered stop stands behind those that are there.
   -- Null: it never rested.
@@ -918,8 +940,9 @@ CREATE INDEX orders_ref ON public.orders USING btree (customer_id, ref_id) WHERE
 grant select, insert, update on orders to service;
 
 -- The orders that are PENDING_SUBMISSION, for the engines: derived from orders, like booked_order. The statement that
--- writes an order also writes, changes or deletes its row here, so nothing that changes is in an index of orders. In no
--- digest: verify compares the columns with those of orders (docs/decisions/0033-open-orders.md).
+-- writes an order also writes its row here, or deletes it once the order has another status, so nothing that changes is
+-- in an index of orders. In no digest: verify compares the columns with those of orders
+-- (docs/decisions/0033-open-orders.md).
 create table pending_order (
   market code not null,
   -- In the order of creation.
@@ -969,7 +992,8 @@ create table order_cancel (
   order_id uuid not null,
   market code not null,
   requested_at timestamp with time zone not null,
-  -- Who asked, as in callers of a batch: the engine's batch says so when it carries it out. Every request has one.
+  -- Who asked, as an entry of a batch's callers, among which the engine's batch that carries it out has it. Every
+  -- request has one, although the column allows null.
   caller json,
   -- One request per order, and the ones that are done.
   constraint order_cancel_pkey PRIMARY KEY (profile_id, order_id)
@@ -1047,23 +1071,26 @@ create table customer_volume (
 grant select, insert, update on customer_volume to service;
 
 -- A round of the publisher of events: how far it had read the chain of each slot. What lies between a cut and the one
--- before it became events, in an order that follows from the batches alone, so the events follow from the cuts and the
--- chain (docs/decisions/0036-events.md). The publisher's place is the last cut. Never changed or deleted.
+-- before it became events, in an order that follows from the batches alone: by at, then slot, but never against the
+-- numbers of a slot or the versions of an object. So the events follow from the cuts and the chain
+-- (docs/decisions/0036-events.md). The publisher's place is the last cut. Never changed or deleted.
 create table event_cut (
   -- Numbers the cuts from 1, without gaps: of two publishers one fails here.
   cut bigint not null,
-  -- The created_at of its events: never before that of the cut before, nor before its last batch.
+  -- The at of its events, which the API calls created_at: never before that of the cut before, nor before its last
+  -- batch.
   at timestamp with time zone not null,
   -- How many events it made.
   events integer not null,
-  -- The slots that had batches, in order.
+  -- All slots that had batches by then, in order, whether or not this cut has any of theirs.
   slots smallint[] not null,
-  -- Of each of these slots, the last batch that is in this cut or in one before.
+  -- Of each slot of slots, the number n of the last batch that is in this cut or in one before.
   heads bigint[] not null,
-  -- Of each market that was halted or resumed in it, the customers who are told: those who had orders on it that were
-  -- not closed when the cut was made. Null: no market was.
+  -- Of each market that was halted or resumed in it, the customers who are told: those who had open orders on it when
+  -- the publisher made the cut, which is a moment after the halt. {"BTCUSD": [customer_id, ...]}. Null: no market was.
   market_readers json,
-  -- SHA-256 of its events in order: customer, type, object and version of each.
+  -- SHA-256 of a line for each of its events, in order: customer, type, object and version, with a space between them;
+  -- what never changes has no version.
   digest bytea not null,
   -- The fencing token of the lease events, under which it was written.
   fence bigint not null,
@@ -1080,9 +1107,9 @@ grant select, insert on event_cut to service;
 -- version of an object that changes. Events are made of every transfer that has no steps (one for each side), every
 -- execution, each step of a deposit or a withdrawal, and the versions of conversions, orders and profiles that change
 -- what the customer is told: of an order its status, its fills or its trigger, of a profile all but incoming_count and
--- last_deactivation; and of a market's halts and resumptions, for those who have orders on it. Of nothing else: not of
--- legal holds, fees or access. Derived from the chain and event_cut, with which verify compares it. Removed when it is
--- older than PARBOOK_EVENT_DAYS, but for what event_retention names.
+-- last_deactivation; and of a market's halts and resumptions, for those whom market_readers of the cut names. Of
+-- nothing else: not of legal holds, fees or access. Derived from the chain and event_cut, with which verify compares
+-- it. Removed when it is older than PARBOOK_EVENT_DAYS, but for what event_retention names.
 create table event (
   customer_id uuid not null,
   -- Of its first event. A customer's events are numbered from 1, without gaps; of old ones only some are kept.
@@ -1091,13 +1118,15 @@ create table event (
   cut bigint not null,
   -- The cut's.
   at timestamp with time zone not null,
-  -- The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run, or of a market.
+  -- The deposit, withdrawal, conversion, order or profile whose version it is. Null: a run; or one event of a market,
+  -- which unlike those of a run has a version.
   object_id uuid,
   -- How many events it holds.
   count integer not null,
-  -- [type, object, version, state] of each event. version and state are of objects that change: state is what the
-  -- columns that are overwritten held in that version, as text. Everything else of the object never changes, and is
-  -- read from its row.
+  -- [type, object] of each event of a run, [type, object, version, state] of every other. The types are in
+  -- docs/events.md. object is the id of the customer's own record, so of a credit the odd one; of a market its code.
+  -- state is what the columns that are overwritten held in that version, as text. Everything else of the object never
+  -- changes, and is read from its row.
   entries json not null,
   -- A customer's events by number; and, by bisection, by time.
   constraint event_pkey PRIMARY KEY (customer_id, first_number),
