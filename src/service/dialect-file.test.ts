@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** The lines that a file is refused with; none if it is taken. */
+/** The lines that a file is rejected with; none if it is taken. */
 async function mistakesIn(content: unknown, known = KNOWN): Promise<readonly string[]> {
   const path = join(folder, "words.json");
   await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
