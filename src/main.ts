@@ -19,7 +19,7 @@ import { laneObserver, observersOf } from "./service/observers.ts";
 import { rejectDemoClients, rejectSandboxData } from "./service/reject-sandbox-data.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
 import { type Component, startAll } from "./service/start-and-stop.ts";
-import { followTls, requireTls, type Tls } from "./service/tls.ts";
+import { followTls, requireTls } from "./service/tls.ts";
 import { pause } from "./std/pause.ts";
 import { findTimesAhead } from "./verify/times-ahead.ts";
 
@@ -166,11 +166,8 @@ function certificateComponents(
   certificate: Built["certificate"],
   servers: readonly Server[],
 ): Component[] {
-  const { current } = certificate;
+  const { current, use: changed } = certificate;
   if (current === undefined) return [];
-  const changed = (tls: Tls): void => {
-    certificate.current = tls;
-  };
   return [{ name: "certificate", start: () => followTls(config, current, servers, log, { changed }) }];
 }
 

@@ -22,6 +22,7 @@ import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createTransfers } from "../transfers/transfers.ts";
 import { boundConnections, type ConnectionBounds } from "../web/connections/connections.ts";
 import { containBugs } from "../web/connections/contain-bugs.ts";
+import { HandshakePace } from "../web/connections/handshake-pace.ts";
 import { sharedBy } from "../web/connections/server-options.ts";
 import { createDialect, type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { RateLimiter } from "../web/limits/rate-limiter.ts";
@@ -33,7 +34,7 @@ import { type KnownWords, readDialectFile, rejectMistakes } from "./dialect-file
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
 import { shareTokenEndpoint } from "./share-token-endpoint.ts";
-import { readTls, type Tls } from "./tls.ts";
+import { measureHandshakeMs, readTls, type Tls } from "./tls.ts";
 
 export interface BuildOptions {
   readonly config: Config;
@@ -59,7 +60,7 @@ export interface Built {
   readonly oauth: Oauth;
   readonly api: Api;
   /** The certificate in use, which is reloaded. */
-  readonly certificate: { current: Tls | undefined };
+  readonly certificate: { current: Tls | undefined; use(tls: Tls): void };
   /** Complete once both servers listen. */
   readonly addresses: Addresses;
   /** Complete once everything has started. */
@@ -133,7 +134,14 @@ export async function build(
     boundConnections(server, bounds);
   }
   addRoutes?.(api);
-  const certificate = { current: shared.tls };
+  const certificate = {
+    current: shared.tls,
+    use: (tls: Tls): void => {
+      certificate.current = tls;
+      bounds.handshakes.setCost(measureHandshakeMs(tls));
+    },
+  };
+  if (shared.tls !== undefined) certificate.use(shared.tls);
   const results = { bootstrap: undefined, metricsUrl: undefined };
   return {
     core,
@@ -198,7 +206,7 @@ async function connectionBounds(
   { maxConnections, trustedProxies, roles }: Config,
   log: Logger,
   metrics: Metrics | undefined,
-): Promise<ConnectionBounds> {
+): Promise<ConnectionBounds & { readonly handshakes: HandshakePace }> {
   const openFiles = await openFilesLimit();
   const most = connectionsWithin(openFiles, roles.has("auth") ? 2 : 1, maxConnections);
   if (most < maxConnections)
@@ -207,6 +215,7 @@ async function connectionBounds(
     );
   return {
     most,
+    handshakes: new HandshakePace(),
     isShared: sharedBy(trustedProxies),
     onDropped: (dropped) => {
       log.warn({ ...dropped }, "connections dropped");

@@ -93,7 +93,7 @@ export function guard(
       throw insufficientScopes(required.map(scopeWords.given), [...grant.scopes].map(scopeWords.given));
     }
     request.known = grant;
-    noteValidToken(request.raw.socket);
+    noteValidToken(request.raw.socket, grant.customerId);
   };
 }
 

@@ -128,7 +128,8 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   const proven = new ProvenSecrets();
   if (limiter !== undefined) limitAddresses(server, limiter, proven);
   server.addHook("onRequest", (request, reply, done) => {
-    if (request.is404) void rejectUnknownPath(request, reply);
+    // Nor a path in another spelling, such as with %74: what follows goes by the path as it was sent.
+    if (request.is404 || request.routeOptions.url !== pathOf(request)) void rejectUnknownPath(request, reply);
     else done();
   });
   tokenRoute(server, { ...options, clients: proven.observing(options.clients) });

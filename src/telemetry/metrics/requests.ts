@@ -31,7 +31,7 @@ const DROPPED: Readonly<Record<Dropped["reason"], string>> = {
   "idle while others need connections": "idle",
   "too many requests at once on a connection": "flooded",
   "too many small pieces of requests": "flooded",
-  "too many TLS messages without data": "flooded",
+  "an endless TLS handshake": "flooded",
   "too many messages to a feed": "flooded",
 };
 

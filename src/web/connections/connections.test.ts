@@ -39,7 +39,8 @@ function bounded(most: number, isProxy = (_address: string) => false): { server:
 /** A connection as a server sees it that comes from elsewhere than this machine. */
 function arrive(server: Server, remoteAddress: string | undefined, event = "connection"): Duplex {
   port += 1;
-  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress, remotePort: port });
+  const addresses = { remoteAddress, remotePort: port, disableRenegotiation: () => {} };
+  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), addresses);
   server.emit(event, socket);
   return socket;
 }
@@ -128,7 +129,7 @@ test("a connection ends for no newcomer while a request on it is under way, or w
   const first = Array.from({ length: 19 }, () => arrive(server, "203.0.113.1"));
   // Of these requests one has not come whole.
   for (const [at, socket] of first.slice(0, 10).entries()) socket.push(at === 0 ? REQUEST.slice(0, -2) : REQUEST);
-  for (const socket of first.slice(10)) noteValidToken(socket as Socket);
+  for (const socket of first.slice(10)) noteValidToken(socket as Socket, "acme");
   await new Promise(setImmediate);
   const others = Array.from({ length: 30 }, (_, at) => arrive(server, `203.0.113.${at + 2}`));
   expect(first.map(({ destroyed }) => destroyed)).toEqual([true, ...new Array<boolean>(18).fill(false)]);
@@ -138,7 +139,7 @@ test("a connection ends for no newcomer while a request on it is under way, or w
 test("an address that has many connections keeps 64 idle ones on which a good token was shown", async () => {
   const { server } = silentServer(undefined, 200);
   const first = Array.from({ length: 95 }, () => arrive(server, "203.0.113.1"));
-  for (const socket of first) noteValidToken(socket as Socket);
+  for (const socket of first) noteValidToken(socket as Socket, "acme");
   const others = Array.from({ length: 400 }, (_, at) => arrive(server, `198.51.100.${at % 200}`));
   expect(first.filter(({ destroyed }) => !destroyed)).toHaveLength(64);
   expect(others.filter(({ destroyed }) => !destroyed)).toHaveLength(190 - 64);
@@ -188,7 +189,7 @@ test("a connection that floods ends; an address that repeats it loses all on whi
   onTestFinished(() => void vi.useRealTimers());
   const { server, dropped, asked } = silentServer();
   const [quiet, known] = [1, 2].map(() => arrive(server, "203.0.113.9"));
-  noteValidToken(known as Socket);
+  noteValidToken(known as Socket, "acme");
   const other = arrive(server, "203.0.113.10");
   for (let floods = 1; floods <= 3; floods += 1) {
     expect([quiet, known, other].map((socket) => socket?.destroyed)).toEqual([false, false, false]);
@@ -201,6 +202,15 @@ test("a connection that floods ends; an address that repeats it loses all on whi
   expect([asked(), dropped]).toEqual([48, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
   vi.advanceTimersByTime(10_000);
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
+});
+
+test("a customer that floods loses its other connections from there, and a neighbour keeps those with a token", async () => {
+  const { server } = silentServer();
+  const sockets = Array.from({ length: 6 }, () => arrive(server, "203.0.113.9"));
+  for (const [at, socket] of sockets.entries()) noteValidToken(socket as Socket, at < 5 ? "acme" : "neighbour");
+  for (const flooding of sockets.slice(0, 3)) flooding.push(REQUEST.repeat(17));
+  await vi.waitUntil(() => sockets.slice(0, 5).every(({ destroyed }) => destroyed));
+  expect(sockets.at(-1)?.destroyed).toBe(false);
 });
 
 test("what was sent on a connection that was reset before it was accepted is not served", async () => {

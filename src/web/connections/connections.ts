@@ -3,7 +3,8 @@
  * others. Connections over a limit are dropped before a byte is read, and reported in groups.
  *
  * A connection that floods the server with requests, or with small pieces of a request, is closed. An address that floods
- * repeatedly loses all its connections on which no valid token was used, and gets no new ones for a while.
+ * repeatedly loses all its connections, except those on which another customer has used a valid token, and gets no new ones
+ * for a while.
  */
 import type { EventEmitter } from "node:events";
 import type { RequestListener, ServerResponse } from "node:http";
@@ -16,7 +17,7 @@ import { HandshakePace } from "./handshake-pace.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections, peerOf } from "./open-connections.ts";
 import { tooManyPieces } from "./reject-connection.ts";
-import { TlsControlTraffic } from "./tls-control-traffic.ts";
+import { boundHandshakes } from "./tls-handshakes.ts";
 import { countUnanswered, isPipelined } from "./tracked-response.ts";
 
 export interface ConnectionBounds {
@@ -25,6 +26,8 @@ export interface ConnectionBounds {
   readonly isShared: (address: string) => boolean;
   /** Called with the number of connections dropped since the last call. */
   readonly onDropped: (dropped: Dropped) => void;
+  /** One for all servers of the process, which share its thread. Absent: one of its own. */
+  readonly handshakes?: HandshakePace | undefined;
 }
 
 export interface Dropped {
@@ -38,7 +41,7 @@ export interface Dropped {
     | "idle while others need connections"
     | "too many requests at once on a connection"
     | "too many small pieces of requests"
-    | "too many TLS messages without data"
+    | "an endless TLS handshake"
     | "too many messages to a feed";
 }
 
@@ -49,7 +52,8 @@ const MOST_UNANSWERED = 16;
 const MOST_BEHIND = 128;
 
 /** @param server one whose responses are of the class `TrackedResponse` */
-export function boundConnections(server: Server, { most, isShared, onDropped }: ConnectionBounds): void {
+export function boundConnections(server: Server, bounds: ConnectionBounds): void {
+  const { most, isShared, onDropped, handshakes = new HandshakePace() } = bounds;
   const report = reportInGroups(onDropped);
   const openConnections = new OpenConnections(most);
   const floods = new Floods();
@@ -61,9 +65,9 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     if (isShared(address)) return;
     if (isBlockedAtOnce) floods.block(address);
     else if (!floods.add(address)) return;
-    for (const other of openConnections.othersWithoutToken(socket, address)) other.destroy();
+    for (const other of openConnections.othersOfFlood(socket, address)) other.destroy();
   };
-  const pace = server instanceof TlsServer ? new HandshakePace() : undefined;
+  const pace = server instanceof TlsServer ? handshakes : undefined;
   const keyOf = (socket: Socket): string => {
     const { remoteAddress = "" } = socket;
     return isShared(remoteAddress) ? peerOf(socket) : rateLimitKey(remoteAddress);
@@ -104,9 +108,9 @@ export function boundConnections(server: Server, { most, isShared, onDropped }: 
     openConnections.noteSecure(socket);
   });
   if (server instanceof TlsServer) {
-    new TlsControlTraffic(server, keyOf, (socket) => {
+    boundHandshakes(server, (socket) => {
       // No client does this by mistake.
-      noteFlood(socket, "too many TLS messages without data", true);
+      noteFlood(socket, "an endless TLS handshake", true);
       socket.destroy();
     });
   }

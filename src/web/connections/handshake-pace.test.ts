@@ -17,6 +17,14 @@ test("twenty handshakes of an address start at once, then one every ten millisec
   expect(Array.from({ length: 21 }, () => pace.next("203.0.113.9")).at(-1)).toBe(10);
 });
 
+test("the slower the handshake, the fewer an address gets: a tenth of the thread", () => {
+  const pace = new HandshakePace(() => 0);
+  pace.setCost(6);
+  expect(Array.from({ length: 5 }, () => pace.next("203.0.113.9"))).toEqual([0, 0, 0, 60, 120]);
+  pace.setCost(0.4);
+  expect(Array.from({ length: 21 }, () => pace.next("203.0.113.10")).slice(19)).toEqual([0, 10]);
+});
+
 test("a handshake that would wait more than five seconds is rejected, and does not lengthen the wait of later ones", () => {
   let now = 0;
   const pace = new HandshakePace(() => now);

@@ -23,11 +23,12 @@ interface Open {
  */
 const PROTECTED = 64;
 
-const known = new WeakSet<Socket>();
+/** Whose valid token was used on a connection. */
+const known = new WeakMap<Socket, string>();
 
-/** Records that a valid token was used on a connection. */
-export function noteValidToken(socket: Socket): void {
-  known.add(socket);
+/** Records that a valid token of a customer was used on a connection. */
+export function noteValidToken(socket: Socket, customer: string): void {
+  known.set(socket, customer);
 }
 
 export class OpenConnections {
@@ -81,12 +82,17 @@ export class OpenConnections {
     if (open !== undefined) open.carrier = carrier;
   }
 
-  /** The other connections of the address's network on which no valid token was used. */
-  othersWithoutToken(socket: Socket, address: string): readonly Socket[] {
+  /**
+   * The other connections that a flood on this one ends: those of its address's network on which no valid token was used,
+   * or one of the same customer. What they hold would be read next.
+   */
+  othersOfFlood(socket: Socket, address: string): readonly Socket[] {
     const network = rateLimitKey(address);
     const own = this.#byPeer.get(peerOf(socket));
+    const customer = known.get(own?.carrier ?? socket);
+    const isOther = ({ carrier }: Open): boolean => known.has(carrier) && known.get(carrier) !== customer;
     return [...this.#open]
-      .filter((open) => open !== own && rateLimitKey(open.address) === network && !known.has(open.carrier))
+      .filter((open) => open !== own && rateLimitKey(open.address) === network && !isOther(open))
       .map((open) => open.socket);
   }
 }
