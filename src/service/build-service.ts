@@ -134,14 +134,7 @@ export async function build(
     boundConnections(server, bounds);
   }
   addRoutes?.(api);
-  const certificate = {
-    current: shared.tls,
-    use: (tls: Tls): void => {
-      certificate.current = tls;
-      bounds.handshakes.setCost(measureHandshakeMs(tls));
-    },
-  };
-  if (shared.tls !== undefined) certificate.use(shared.tls);
+  const certificate = certificateInUse(shared.tls, bounds.handshakes);
   const results = { bootstrap: undefined, metricsUrl: undefined };
   return {
     core,
@@ -157,6 +150,19 @@ export async function build(
     addresses,
     results,
   };
+}
+
+/** Of the servers: what a handshake costs depends on its key. */
+function certificateInUse(first: Tls | undefined, handshakes: HandshakePace): Built["certificate"] {
+  const certificate: Built["certificate"] = {
+    current: undefined,
+    use: (tls) => {
+      certificate.current = tls;
+      handshakes.setCost(measureHandshakeMs(tls));
+    },
+  };
+  if (first !== undefined) certificate.use(first);
+  return certificate;
 }
 
 interface DomainParts {

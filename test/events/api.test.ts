@@ -114,6 +114,16 @@ test("an event is read by its id, by its own customer only", async () => {
   expect((await get(`/v2/events/${changed}`)).status).toBe(404);
 });
 
+test("behind the last event there is nothing to be read: the database was restored", async () => {
+  const customer = await service.customer("Restored");
+  await eventsOf(service, customer, ["profile.created"]);
+  expect(await get("/v2/events?after_number=1", customer.token)).toMatchObject({ status: 200, body: { events: [] } });
+  expect(await get("/v2/events?after_number=2&wait_millis=100", customer.token)).toMatchObject({
+    status: 400,
+    body: { meta: { errors: [{ field: "after_number" }] } },
+  });
+});
+
 test("a request waits for the next event, and no longer than it said", async () => {
   const customer = await service.customer("Waiting");
   await eventsOf(service, customer, ["profile.created"]);

@@ -94,6 +94,8 @@ test("a stream resumes behind Last-Event-ID, which goes before after_number", as
   expect(resumed.messages.map(({ id }) => id)).toEqual(["3", "4"]);
   expect(asked.messages.map(({ id }) => id)).toEqual(["4"]);
   expect((await open("", { lastId: "x" })).status).toBe(400);
+  // As after a restore.
+  expect((await open("", { lastId: "5" })).status).toBe(400);
 });
 
 test("filters apply to a stream, and another customer's events are not in it", async () => {

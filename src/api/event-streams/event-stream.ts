@@ -16,7 +16,14 @@ import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { unavailable } from "../problems/problems.ts";
-import { EVENT_FILTERS, EventBody, type EventRoutesOptions, eventBody, objectFilterOf } from "../routes/events.ts";
+import {
+  afterTheLast,
+  EVENT_FILTERS,
+  EventBody,
+  type EventRoutesOptions,
+  eventBody,
+  objectFilterOf,
+} from "../routes/events.ts";
 import { type AwaitedNews, type MostWaiting, untilNews, Waiters } from "./waiters.ts";
 
 export interface StreamBounds {
@@ -127,7 +134,9 @@ class Streams {
     // While its `default` was looked up.
     if (reply.raw.destroyed) end();
     try {
-      const after = afterOf(request, query) ?? (await events.bounds(customerId)).last;
+      const { last } = await events.bounds(customerId);
+      const after = afterOf(request, query) ?? last;
+      if (after > last) throw afterTheLast("Last-Event-ID or after_number", last);
       const filter = { ...objectFilterOf(query), customerId, after, limit: PAGE.ofMany };
       // Each page has an admission of its own: a stream may last for an hour.
       releaseAdmission(request);

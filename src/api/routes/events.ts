@@ -17,8 +17,9 @@ import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { type Every, present } from "../domain-mapping.ts";
 import { untilNews, type Waiters } from "../event-streams/waiters.ts";
+import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
-import { notFound } from "../problems/problems.ts";
+import { notFound, type Problem } from "../problems/problems.ts";
 import { encodeCursor, pageRequest } from "../requests/paging.ts";
 import { ListQuery, ProfileIdParam, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
@@ -160,9 +161,11 @@ function listRoute(api: Api, { events, exchange, isTest, waiters }: EventRoutesO
       const { query, grant } = request;
       const asked = pageRequest(request, query, numberPosition);
       const filter = filterOf(grant.customerId, query, asked);
+      const { first, last } = await events.bounds(grant.customerId);
+      if (filter.after > last)
+        throw afterTheLast(query.page_cursor === undefined ? "after_number" : "page_cursor", last);
       const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
       const isWanted = query.is_test === undefined || query.is_test === isTest;
-      const { first } = await events.bounds(grant.customerId);
       return {
         events: isWanted ? found.events.map((event) => eventBody(event, { exchange, isTest }, api.dialect)) : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
@@ -195,6 +198,10 @@ function filterOf(
     limit,
   };
 }
+
+/** Numbers only begin again below one that was read when the database was restored: what was read no longer holds. */
+export const afterTheLast = (field: string, last: bigint): Problem =>
+  invalid([{ field, rule: `is after the last event, ${last}: the database was restored to an earlier time` }]);
 
 /** What matches may be rare among all events of the caller. */
 const isFiltered = ({ type, object_id: objectId, profile_id: profileId }: Readonly<Record<string, unknown>>): boolean =>

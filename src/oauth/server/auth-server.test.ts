@@ -84,7 +84,6 @@ test("the documents can only be read", async () => {
   expect((await send("/.well-known/jwks.json", { method: "HEAD" })).status).toBe(200);
 });
 
-// Another spelling would have the rate of other requests.
 test.each(["/oauth2/tokens", "/", "/oauth2/token/", "/oauth2/%74oken"])("there is nothing at %s", async (path) => {
   expect(await send(path, { method: "POST", body: FORM })).toEqual({
     status: 404,
@@ -100,15 +99,6 @@ test("a URL that cannot be decoded is rejected like any other request", async ()
     body: { error: "invalid_request", error_description: "the request cannot be read" },
   });
 });
-
-test.each(["http://auth.example/oauth2/token", "/oauth2/token#a"])(
-  "there is nothing at %s, as it was sent",
-  async (target) => {
-    const [, ...headers] = TOKEN_REQUEST;
-    const response = await sendBytes(`POST ${target} HTTP/1.1`, ...headers, "", BODY);
-    expect(response).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
-  },
-);
 
 function sendBytes(...lines: string[]): Promise<string> {
   const { port, hostname } = new URL(authUrl);

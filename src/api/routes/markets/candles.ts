@@ -54,11 +54,15 @@ const Query = ListQuery(
 
 const HALF_A_YEAR = 26 * 7 * 24 * 60 * 60_000;
 
+/** Each candle is summed up from all of its executions; short ones have few. */
+const isLong = ({ increment }: Readonly<Record<string, unknown>>): boolean =>
+  INCREMENTS.indexOf(increment as Increment) >= INCREMENTS.indexOf("ONE_HOUR");
+
 export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | "marketData">): void {
   api.get(
     "/v2/markets/:market/historical-candles",
     {
-      config: { scope: "exchange:historical_prices" },
+      config: { scope: "exchange:historical_prices", walks: isLong },
       schema: {
         operationId: "listHistoricalCandles",
         tags: ["Market data"],
