@@ -100,6 +100,8 @@ export class Database implements Queryable {
   /** All open connections, pooled and dedicated. */
   readonly #clients = new Set<pg.Client>();
   #isCutOff = false;
+  /** Of the last server that accepts writes. Rises with each takeover, and with a restore to an earlier time. */
+  #timeline = 0;
 
   constructor(options: DatabaseOptions) {
     this.#connection = { ...options.connection, types: TYPES };
@@ -114,7 +116,7 @@ export class Database implements Queryable {
       max,
       connectionTimeoutMillis: 5_000,
       idleTimeoutMillis: 30_000,
-      onConnect: async (client) => void (await prepareSession(client, POOLED)),
+      onConnect: async (client) => this.#accept(client, await prepareSession(client, POOLED)),
       // A black-holed connection gives no error; a live server would have timed out the statement earlier.
       query_timeout: 20_000,
     });
@@ -209,6 +211,7 @@ export class Database implements Queryable {
     try {
       await client.connect();
       const session = await prepareSession(client, settings);
+      this.#accept(client, session);
       this.#rejectIfCutOff();
       this.#track(client);
       return { client, session };
@@ -216,6 +219,21 @@ export class Database implements Queryable {
       await client.end().catch(() => undefined);
       throw asFault(error);
     }
+  }
+
+  /**
+   * Rejects the session of a former primary. It may go on for a while without noticing that another server has taken over:
+   * nothing that it commits is confirmed by the standby, but what it reads is old. When another server has taken over, the
+   * connections to the former one are closed.
+   *
+   * @throws DatabaseAway
+   */
+  #accept(client: pg.ClientBase, { timeline = this.#timeline }: Session): void {
+    if (timeline < this.#timeline) throw new DatabaseAway(FORMER_PRIMARY);
+    const isNew = timeline > this.#timeline && this.#timeline > 0;
+    this.#timeline = timeline;
+    if (!isNew) return;
+    for (const other of this.#clients) if (other !== client) destroyConnection(other);
   }
 
   /**
@@ -250,6 +268,10 @@ export class Database implements Queryable {
     await Promise.all([this.#pool.end(), this.#committing.end()]);
   }
 }
+
+const FORMER_PRIMARY =
+  "this database server is a former primary: another one has taken over since. If it was replaced by an older copy on " +
+  "purpose, restart this process";
 
 /** Destroys the socket of a connection, in whatever state it is. */
 export function destroyConnection(client: pg.Client): void {

@@ -54,6 +54,8 @@ const TOKEN = "parbook.session";
 const SETUP_TIMEOUT_MS = 5_000;
 
 export interface Session {
+  /** The timeline on which the server writes: a former primary is on an earlier one. Undefined on a standby. */
+  readonly timeline: number | undefined;
   /** @throws SessionUnfit if the backend or the settings have changed. */
   verify(): Promise<void>;
 }
@@ -70,9 +72,8 @@ export async function prepareSession(client: ClientBase, settings: SessionSettin
   const [first] = await query<{ pid: number; earlier: string | null }>(client, SET, values);
   // After RESET or DISCARD the value is an empty string.
   if (first === undefined || (first.earlier ?? "") !== "") throw new SessionUnfit(SHARED);
-  const session = { verify: () => verify(client, first.pid, wanted) };
-  await session.verify();
-  return session;
+  const timeline = await verify(client, first.pid, wanted);
+  return { timeline, verify: async () => void (await verify(client, first.pid, wanted)) };
 }
 
 const SET = `
@@ -82,11 +83,14 @@ select pid, earlier,
   from earlier, unnest($1::text[], $2::text[]) as wanted(name, value)
  where name <> $4 or current_setting($4, true) is not null`;
 
-async function verify(client: ClientBase, pid: number, wanted: SessionSettings): Promise<void> {
+/** @returns the server's timeline */
+async function verify(client: ClientBase, pid: number, wanted: SessionSettings): Promise<number | undefined> {
   const expected = { ...wanted, ...REQUIRED };
-  const rows = await query<{ pid: number; name: string; setting: string | null }>(client, READ, [
-    Object.keys(expected),
-  ]);
+  const rows = await query<{ pid: number; name: string; setting: string | null; timeline: number | null }>(
+    client,
+    READ,
+    [Object.keys(expected)],
+  );
   const isOwn = rows.every((row) => row.pid === pid) && rows.some((row) => row.setting === wanted[TOKEN]);
   if (!isOwn) throw new SessionUnfit(SHARED);
   const isAsWanted = (name: string, setting: string | null) =>
@@ -94,15 +98,19 @@ async function verify(client: ClientBase, pid: number, wanted: SessionSettings):
     (name === OPTIONAL && setting === null) ||
     (name === COMMITTING && setting === STRONGER);
   const different = rows.find(({ name, setting }) => !isAsWanted(name, setting));
-  if (different === undefined) return;
+  if (different === undefined) return rows[0]?.timeline ?? undefined;
   const { name, setting } = different;
   throw new SessionUnfit(
     `the database's ${name} is ${setting}, but Parbook needs ${expected[name]} (docs/settings.md, "An external PostgreSQL")`,
   );
 }
 
-const READ =
-  "select pg_backend_pid() as pid, name, current_setting(name, true) as setting from unnest($1::text[]) as name";
+/** The name of a segment of the log begins with its timeline, in hexadecimal. */
+const READ = `
+select pg_backend_pid() as pid, name, current_setting(name, true) as setting,
+       case when not pg_is_in_recovery()
+            then ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int end as timeline
+  from unnest($1::text[]) as name`;
 
 async function query<Row extends object>(client: ClientBase, text: string, values: readonly unknown[]): Promise<Row[]> {
   const question: QueryConfig & { query_timeout: number } = {

@@ -6,12 +6,14 @@ import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
+import { Database } from "../../src/postgres/database.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
+import { startRelay } from "../support/relay.ts";
+import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, STANDBY_PORT, startPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
 
 const COUNT = Number(process.env.FAIL_OVERS ?? 1);
@@ -124,4 +126,35 @@ test.each(seeds)("what was answered is there when the primary is lost and the st
   const moved = senders.answered.size;
   expect(await availableUsd(standby, [from, to])).toEqual([`${1_000_000 - moved}`, `${moved}`]);
   await expectBooksBalance(pair.owner("standby"));
+});
+
+test("a former primary that runs again is not read, and connections to it end when another has taken over", async () => {
+  const pair = await startPair();
+  onTestFinished(() => pair.close());
+  // As behind a proxy that finds the primary.
+  const target = { ...pair.primary.connection };
+  const relay = await startRelay(target);
+  onTestFinished(() => relay.close());
+  const database = new Database({
+    connection: { ...target, ...relay.connection },
+    maxConnections: 4,
+    onIdleError: () => undefined,
+  });
+  onTestFinished(() => database.close());
+  const dedicated = await database.connect({});
+  expect(await database.rows("select 1 as one")).toEqual([{ one: 1 }]);
+  await pair.failOver();
+  const former = target.port;
+  await pair.startFormerPrimary();
+  const early = await database.connect({});
+  target.port = STANDBY_PORT;
+  let hasEnded = false;
+  early.once("end", () => {
+    hasEnded = true;
+  });
+  const later = await database.connect({});
+  await until("its connection has ended", () => hasEnded);
+  target.port = former;
+  await expect(database.connect({})).rejects.toThrow(/former primary/);
+  for (const client of [dedicated, later]) await client.end().catch(() => undefined);
 });

@@ -21,6 +21,7 @@ const PROGRAMS = "/usr/lib/postgresql/15/bin";
 /** The servers by their ports: both have their socket in the same directory. */
 const PORTS = { primary: 5432, standby: 5433 } as const;
 type Server = keyof typeof PORTS;
+export const STANDBY_PORT = PORTS.standby;
 
 /**
  * What a batch is committed by, on the lane's connection or under lock, and what a look-up that has found something is.
@@ -55,6 +56,8 @@ export interface Pair {
   terminateLanes(): Promise<void>;
   /** The primary is lost for good, and the standby takes its place, also one that was stopped. */
   failOver(): Promise<void>;
+  /** After a failover: the former primary runs again and has noticed nothing. */
+  startFormerPrimary(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -192,6 +195,8 @@ export async function startPair(): Promise<Pair> {
       await run("pg_ctl -D standby status").catch(() => start("standby"));
       await run("pg_ctl -D standby -w promote");
     },
+    // The processes of the one that was killed end within moments.
+    startFormerPrimary: () => until("the former primary runs", () => start("primary").then(Boolean, () => false)),
     close,
   };
 }
