@@ -45,6 +45,10 @@ const SAME_ON_EACH_SERVER = [
   "test/security/{attack,disk}.test.ts",
   "test/service/{fatal-errors,log,stalled-callers,tls}.test.ts",
 ];
+/** Needs programs of Debian and minutes, so it is a step of its own in `.ci/run`. */
+const CLUSTER = ["test/cluster/*.test.ts"];
+// biome-ignore lint/style/noProcessEnv: the tests are run by it, not the service
+const withCluster = process.env.STORM_CLUSTER !== undefined;
 // biome-ignore lint/style/noProcessEnv: the tests are run by it, not the service
 const isAnotherServer = process.env.PARBOOK_DATABASE_URL !== undefined;
 
@@ -97,12 +101,15 @@ export default defineConfig({
             ...IN_SHARED_PROCESSES,
             ...PURE_PARTS,
             ...STANDALONE,
+            ...CLUSTER,
             ...(isAnotherServer ? SAME_ON_EACH_SERVER : []),
           ],
           globalSetup: ["test/support/global-setup.ts"],
         },
       },
       { extends: true, test: { name: "standalone", include: STANDALONE } },
+      // `npm run storm -- --cluster`
+      { extends: true, test: { name: "cluster", include: withCluster ? CLUSTER : [] } },
     ],
   },
 });

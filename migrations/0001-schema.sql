@@ -48,8 +48,7 @@ comment on type profile_status is
 
 create type account_part as enum ('available', 'trading', 'pending');
 comment on type account_part is
-  'available: free to use. trading: held by open orders (order_status). pending: held by CREATED conversions, by '
-  'withdrawals that have not ended and by legal holds that are not lifted.';
+  'available: free to use. trading: held by open orders. pending: held by conversions, withdrawals and legal holds.';
 
 create type journal_cause as enum (
   'deposit', 'withdrawal', 'withdrawal_held', 'withdrawal_released', 'transfer', 'conversion_created',
@@ -81,16 +80,13 @@ create type transfer_type as enum (
   'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL',
   'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
 comment on type transfer_type is
-  'INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every '
-  'other type crosses the border of the platform, by the network that it names: CRYPTO is a chain; WIRE and BANK are '
-  'transfers by a bank; SEN, SIGNET, CBIT and CUBIX are payment networks of single banks; RTP is the US network for '
-  'real-time payments. The service treats all of these but CRYPTO alike. The API''s records of the first two say '
-  'which side they are: INTERNAL_TRANSFER_DEBIT, for example.';
+  'INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every other '
+  'type crosses the border of the platform, by the network that it names. On the wire the first two say which side a record '
+  'is: INTERNAL_TRANSFER_DEBIT, for example.';
 
 create type crypto_network as enum (
   'BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR',
   'INK', 'XLAYER', 'AVALANCHE', 'DOGECOIN', 'SUI', 'ROBINHOOD', 'BNB');
-comment on type crypto_network is 'The chain by which a CRYPTO_DEPOSIT came or a CRYPTO_WITHDRAWAL goes.';
 
 create type external_transfer_status as enum ('requested', 'approved', 'sent', 'completed', 'failed', 'cancelled');
 comment on type external_transfer_status is
@@ -109,17 +105,16 @@ create type order_status as enum (
   'PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
 comment on type order_status is
   'PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order '
-  'that waits for its stop price. OPEN: rests on the book. These three are open orders. The other four are closed, '
-  'and a closed order never changes again. EXPIRED is reserved, no order has it: at its expiration_date an order '
-  'becomes CANCELLED, with the cancel_reason expired.';
+  'that waits for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never '
+  'changes again. EXPIRED is reserved, no order has it: at its expiration_date an order becomes CANCELLED, with the '
+  'cancel_reason expired.';
 
 create type order_side as enum ('BUY', 'SELL');
 
 create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARKET', 'STOP_LIMIT');
 comment on type order_type is
-  'LIMIT: at its price or a better one. MARKET: at any price. POST_ONLY_LIMIT: rejected if it would match at once. '
-  'STOP_LIMIT and STOP_MARKET wait until the price of the market''s last match is at or above (BUY) or at or below '
-  '(SELL) their stop price, and then are a LIMIT or a MARKET order.';
+  'LIMIT: at its price or a better one. MARKET: at any price. POST_ONLY_LIMIT: rejected if it would match at once. STOP_LIMIT and '
+  'STOP_MARKET wait until a match reaches their stop price, and then are a LIMIT or a MARKET order.';
 
 create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
 comment on type time_in_force is
@@ -131,21 +126,20 @@ create type reject_reason as enum (
   'price_collar', 'market_halted');
 comment on type reject_reason is
   'Why an order is REJECTED. The first two are found when it is placed, the others by the engine of the market. '
-  'identity_pair: only one of identity_id and identity_account_id was given. gtt_too_soon: its expiration_date is not '
-  'more than 10 seconds ahead. too_many_open_orders: it could rest or wait, and its customer already has 20,000 '
-  'orders on the market that rest or wait for their stop price; or it is a stop order, and 1,000 of them wait. '
-  'post_only_would_cross: it would match at once. no_liquidity: a market order, and no other customer offers '
-  'anything. below_one_lot: a market buy that cannot pay for one lot, the smallest step of a base amount. '
-  'price_collar: a limit order that would match at once, with a price of at least 1.15 times (BUY) or at most 0.85 '
-  'times (SELL) the middle of the best bid and ask. market_halted: the market was halted before it was matched.';
+  'identity_pair: only one of identity_id and identity_account_id was given. gtt_too_soon: its expiration_date is '
+  'not more than 10 seconds ahead. too_many_open_orders: it could rest or wait, and its customer already has the '
+  'most open orders of a market. post_only_would_cross: it would match at once. no_liquidity: a market order, and no '
+  'other customer offers anything. below_one_lot: a market buy that cannot pay for one lot, the smallest step of a '
+  'base amount. price_collar: a limit order that would match at once, too far from the middle of the best prices. '
+  'market_halted: the market was halted before it was matched.';
 
 create type cancel_reason as enum (
   'requested', 'expired', 'self_trade', 'immediate_or_cancel', 'fill_or_kill', 'too_many_matches');
 comment on type cancel_reason is
   'Why an order is CANCELLED. requested: by its customer. expired: at its expiration_date. self_trade: a newer order '
   'of its customer reached it. immediate_or_cancel: the rest of an IOC or a market order, which could not trade at '
-  'once. fill_or_kill: others did not offer enough for an FOK. too_many_matches: it met 1,000 orders, as many as one '
-  'may, and would still cross.';
+  'once. fill_or_kill: others did not offer enough for an FOK. too_many_matches: it met as many orders as one may, '
+  'and would still cross.';
 
 -- Reference data -----------------------------------------------------------------------------------------------------
 
@@ -204,19 +198,16 @@ comment on column market.base is 'The asset that is bought and sold.';
 comment on column market.quote is 'The asset in which prices, gross and fees are.';
 comment on column market.price_decimals is 'How many decimals a price may have.';
 comment on column market.base_decimals is
-  'How many decimals a base amount may have, whatever the precision of the base asset, which is for transfers. The '
-  'engine counts in units of the last one, as integers below 2^53. With price_decimals at most 14, so that amount '
-  'times price times a rate, which has 4, fits the 18 of the ledger without rounding.';
+  'How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53. '
+  'With price_decimals at most 14, so that amount times price times a rate, which has 4, fits the 18 of the ledger '
+  'without rounding.';
 comment on column market.tick is 'Every price and stop price is a multiple of it.';
 comment on column market.min_base_amount is
-  'The least base_amount of an order, as max_base_amount is the most. min_quote_amount is the least quote_amount.';
-comment on column market.max_quote_amount is
-  'The most quote_amount of an order: only MARKET and STOP_MARKET buys have one. It has no more decimals than the '
-  'precision of the quote asset.';
+  'Of the base_amount of one order, as is max_base_amount. min_quote_amount is of its quote_amount.';
+comment on column market.max_quote_amount is 'Of the quote_amount of one order: only market buys have one.';
 comment on column market.max_notional_value is
-  'The most that an order may be worth, in the quote asset: its quote_amount; or base_amount times its price; or, of '
-  'a MARKET or STOP_MARKET sell, base_amount times the price of the last match, so before the first match it has no '
-  'limit.';
+  'Of every order, in the quote asset: quote_amount, or base_amount times price, or without a price times the last '
+  'one.';
 comment on column market.status is 'Every placement and every match checks it: nothing is placed or matched on a halted market.';
 comment on column market.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column market.slot is 'With batch: the batch that wrote this version. Null: the catalogue did, at version 1.';
@@ -304,7 +295,6 @@ create table customer (
   constraint customer_pkey primary key (id)
 );
 comment on table customer is 'An organisation that owns profiles and API clients. Never changed, and no part of the hash chain.';
-comment on column customer.name is 'As the operator or the bootstrap file has it; not unique.';
 comment on index customer_pkey is 'The customer of an id, and foreign keys.';
 
 create table client (
@@ -319,8 +309,7 @@ create table client (
   constraint networks_from_1_to_100 check (cardinality(networks) between 1 and 100)
 );
 comment on table client is 'A program that calls the API for one customer. Written by the operator and the bootstrap file.';
-comment on column client.scopes is
-  'What it may do, as the operator wrote it, such as exchange:read_order (docs/contract/tokens.md); * is everything.';
+comment on column client.scopes is 'What it may do, as the operator wrote it; * is everything.';
 comment on column client.disabled_at is 'From then on neither its secrets nor its tokens are accepted. Null: enabled.';
 comment on column client.networks is 'Where it may call from. Null: from anywhere.';
 comment on index client_pkey is 'The client of a token request.';
@@ -345,10 +334,8 @@ create table client_secret (
   constraint scheme_is_known check (scheme in ('hmac', 'scrypt'))
 );
 comment on table client_secret is 'A secret of a client; two while it is rotated. The secret itself is stored nowhere.';
-comment on column client_secret.scheme is
-  'hmac: of a generated secret of 256 bits, HMAC-SHA-256 with the salt as the key. scrypt: of one that a person '
-  'chose, and that can be guessed, scrypt with N = 16384, r = 8 and p = 5.';
-comment on column client_secret.digest is '32 bytes, of the secret and the salt.';
+comment on column client_secret.scheme is 'hmac: a generated secret of 256 bits. scrypt: one that a person chose, and that can be guessed.';
+comment on column client_secret.digest is 'Of the secret and the salt.';
 comment on column client_secret.expires_at is 'Null: it does not expire.';
 comment on column client_secret.last_used_at is 'To within a minute. Null: never used.';
 comment on index client_secret_pkey is 'The secrets of a client that requests a token.';
@@ -399,8 +386,8 @@ comment on column profile.status is
   'An INACTIVE profile is empty and can do nothing; a deposit from outside the platform makes it ACTIVE again when it '
   'is completed.';
 comment on column profile.incoming_count is
-  'How many open orders (order_status) and CREATED conversions of other profiles will pay into it: until there are '
-  'none it cannot be deactivated. Changed in the same batch as these; verify counts them.';
+  'How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be '
+  'deactivated. Changed in the same batch as these; verify counts them.';
 comment on column profile.last_deactivation is 'The version that its last deactivation made. 0: there was none.';
 comment on column profile.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column profile.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
@@ -546,11 +533,10 @@ comment on column account.custodian is
   'Of a reserve: who keeps its USD; until now always default. Null where the kind has no custodian.';
 comment on column account.may_be_negative is 'As its kind says. Null: of a profile, which never is.';
 comment on column account.last_deactivation is
-  'The profile''s last_deactivation, which deactivating the profile writes to all of its accounts. A write states the '
-  'value that it was decided on, as it states the version: where that is still so, the profile was not deactivated '
-  'meanwhile, and needs no lock (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). 0: of a house account.';
+  'The profile''s, which deactivating it writes to all of its accounts. A write compares it beside the version, and so needs no '
+  'lock on a profile that it remembers as active (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). 0: of a house account.';
 comment on column account.available is 'What the owner can use. Below zero only if it may be.';
-comment on column account.trading is 'Held by open orders (order_status): equals the sum of their held.';
+comment on column account.trading is 'Held by open orders: equals the sum of their held.';
 comment on column account.pending is
   'Held, and not by orders: equals the sum of the CREATED conversions, of the withdrawals that are requested (held for '
   'approval), approved or sent, and of the legal holds that are not lifted.';
@@ -712,14 +698,9 @@ comment on column transfer.crypto_tx_hash is
 comment on column transfer.ref_id is 'The requesting customer''s key: a request with one that is taken is answered with the transfer that has it. Null: without one.';
 comment on column transfer.from_identity_id is 'The sending customer''s own reference to one of its end users, as from_account_id is to that user''s account. Not verified. Only its own records show it.';
 comment on column transfer.from_metadata is 'The sending customer''s, as text to text, on its own records.';
-comment on column transfer.to_identity_id is
-  'On the record of the receiving customer, like to_account_id and to_metadata, as the sender gave them. All six of '
-  'both sides are null on a deposit or a withdrawal.';
-comment on column transfer.notional_value is
-  'In USD, when this row was written: a stablecoin at par, any other coin at the price of the last match of its '
-  'market with USD, rounded to cents. Null: there was no such price, or it is no CRYPTO_DEPOSIT or CRYPTO_WITHDRAWAL.';
-comment on column transfer.memo is
-  'The operator''s note on a deposit or withdrawal. The customer reads it in the API. Null: without one.';
+comment on column transfer.to_identity_id is 'On the records of the receiving customer, like to_account_id and to_metadata, as the sender gave them.';
+comment on column transfer.notional_value is 'In USD, when it was made. Null: not known.';
+comment on column transfer.memo is 'The operator''s.';
 comment on index transfer_pkey is 'Lists of what a customer requested by creation, page by page, and a transfer by its id.';
 create index transfer_received on transfer (to_customer_id, id) where customer_id <> to_customer_id;
 comment on index transfer_received is
@@ -781,8 +762,7 @@ comment on column external_transfer.crypto_tx_hash is
   'Null: that in transfer, if any. That of a deposit is in transfer.';
 comment on column external_transfer.version is 'The version of the row, and the number of its steps. A write states the version that it was decided on.';
 comment on column external_transfer.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
-comment on index external_transfer_pkey is
-  'How far a transfer is that is read or takes a step; and a customer''s, by creation.';
+comment on index external_transfer_pkey is 'The steps of a transfer that is read or goes on; and a customer''s, by creation.';
 create index external_transfer_transaction on external_transfer (customer_id, crypto_tx_hash, id) where crypto_tx_hash is not null;
 comment on index external_transfer_transaction is 'Lists by crypto_tx_hashes, page by page: what a step has named.';
 create index external_transfer_updated on external_transfer (customer_id, updated_at, id);
@@ -813,18 +793,16 @@ create table legal_hold (
     check (version = case when lifted_at is null then 1 else 2 end and (lifted_at is null) = (lifted_by is null))
 ) with (fillfactor = 80);
 comment on table legal_hold is
-  'Money of a profile that the operator has blocked, because a court or an authority demands it, until the operator '
-  'lifts the hold. While it is not lifted its amount is in pending of the profile''s account. It is placed in full, '
-  'or rejected if less is available. What comes in later is free, and no hold is lifted in part.';
+  'Money of a profile that the operator has blocked, because a court or an authority demands it, until the operator lifts '
+  'the hold. While it is not lifted its amount is in pending of the profile''s account.';
 comment on column legal_hold.id is 'Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that of the journal that gives it back.';
 comment on column legal_hold.ref_id is 'The operator''s key, which a claim keeps unique. Null: without one.';
 comment on column legal_hold.reason is 'In the operator''s words.';
 comment on column legal_hold.placed_by is 'The operator, as in callers of its batch.';
 comment on column legal_hold.lifted_at is 'Null, as is lifted_by: it holds.';
-comment on column legal_hold.lifted_by is 'The operator who lifted it, as in callers of its batch.';
 comment on column legal_hold.version is 'The version of the row. A write states the version that it was decided on.';
 comment on column legal_hold.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
-comment on index legal_hold_pkey is 'The holds of a profile; and one of them, to lift it.';
+comment on index legal_hold_pkey is 'The holds of a profile, and one that is lifted.';
 create index legal_hold_active on legal_hold (profile_id, id) where lifted_at is null;
 comment on index legal_hold_active is 'What holds, for verify and the operator.';
 
@@ -860,18 +838,18 @@ create table conversion (
 comment on table conversion is
   'Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While '
   'CREATED, its amount is in pending of the profile''s account of the source asset. Settlement takes it from there, '
-  'and pays the target asset to the recipient; cancelling gives it back. The service settles each by itself, not '
-  'before PARBOOK_SETTLEMENT_DELAY_MS have passed. As long as it is CREATED, its customer can cancel it.';
+  'and pays the target asset to the recipient; cancelling gives it back. The service settles each by itself, after '
+  'PARBOOK_SETTLEMENT_DELAY_MS; until then its customer can cancel it.';
 comment on column conversion.id is
   'Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that '
   'of the journal that ends the hold.';
 comment on column conversion.amount is 'Of the source asset, and the same of the target asset.';
 comment on column conversion.recipient_profile_id is 'Who is paid, a profile of the same customer. Null: the profile itself.';
-comment on column conversion.ref_id is 'The customer''s key, which a claim keeps unique. Null: without one.';
+comment on column conversion.ref_id is 'The customer''s key, which a claim keeps unique.';
 comment on column conversion.identity_id is 'The customer''s own reference to one of its end users, as account_id is to that user''s account. Not verified.';
 comment on column conversion.version is 'The version of the row: 1 while it is CREATED, then 2. A write states the version that it was decided on.';
 comment on column conversion.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
-comment on index conversion_pkey is 'One conversion, to settle or cancel it.';
+comment on index conversion_pkey is 'A conversion that settles or is cancelled.';
 create index conversion_customer on conversion (customer_id, id);
 comment on index conversion_customer is 'Lists of a customer by creation, page by page, and a conversion by its id.';
 create index conversion_created on conversion (created_at) where status = 'CREATED';
@@ -988,16 +966,13 @@ comment on column orders.taker_rate is 'As a share of gross; fixed when it is pl
 comment on column orders.recipient_profile_id is
   'Who receives what is bought (BUY) or the proceeds (SELL), a profile of the same customer. Null: the profile '
   'itself, which always gets back what is not needed of its hold.';
-comment on column orders.ref_id is
-  'The customer''s key, which a claim keeps unique until 24 hours after the order is closed. Null: without one.';
+comment on column orders.ref_id is 'The customer''s key, which a claim keeps unique until 24 hours after the order is closed.';
 comment on column orders.identity_id is 'The customer''s own reference to one of its end users, as identity_account_id is to that user''s account. Not verified.';
 comment on column orders.self_match_prevention_id is 'The customer''s word. Orders of one customer never trade with each other, with or without it.';
 comment on column orders.sequence is
   'Numbers the orders of the market as its engine took them. Null: not taken yet, or closed without: REJECTED when it '
   'was placed or because the market was halted, or CANCELLED because it had expired before.';
-comment on column orders.priority is
-  'Its place among the resting orders of its side and price, from 1; when none rests there, the next one is 1 again. '
-  'A triggered stop stands behind those that are there. Null: it never rested.';
+comment on column orders.priority is 'Its place among the resting orders of its side and price; a triggered stop stands behind those that are there. Null: it never rested.';
 comment on column orders.filled is 'In the base asset: the sum of amount of its executions.';
 comment on column orders.filled_gross is 'In the quote asset: the sum of amount times price of its executions.';
 comment on column orders.held is
@@ -1055,14 +1030,12 @@ create table booked_order (
 ) with (fillfactor = 80);
 comment on table booked_order is
   'The orders that are in an engine''s book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. '
-  'Derived from orders, like pending_order. It has all that restoring and reading the OPEN ones needs; of SUBMITTED '
-  'ones an engine also reads the row of orders. Columns have the order''s values, null where it has none: priority is '
-  'null while it waits, price of a STOP_MARKET order, base_amount of a STOP_MARKET buy.';
+  'Derived from orders, like pending_order, with what is needed of the OPEN ones to restore and to read the book; of '
+  'SUBMITTED ones an engine reads orders, too.';
 comment on column booked_order.version is 'The order''s version.';
 comment on index booked_order_pkey is 'The orders of a market, when an engine starts; and the row of an order that changes.';
 create index booked_order_customer on booked_order (customer_id, id);
-comment on index booked_order_customer is
-  'Lists of a customer''s OPEN or SUBMITTED orders: few among all that it ever had.';
+comment on index booked_order_customer is 'Lists of a customer''s open orders: few among all that it ever had.';
 create index booked_order_level on booked_order (market, side, price) where status = 'OPEN';
 comment on index booked_order_level is
   'The levels of a market''s order book, the best first from either end. Nothing that a partial fill changes is in it.';
@@ -1079,7 +1052,7 @@ comment on table order_cancel is 'A cancel that was requested, until the market'
 comment on column order_cancel.caller is
   'Who asked, as an entry of a batch''s callers, among which the engine''s batch that carries it out has it. Every '
   'request has one, although the column allows null.';
-comment on index order_cancel_pkey is 'Allows one request per order; and finds those to remove, which are done.';
+comment on index order_cancel_pkey is 'One request per order, and the ones that are done.';
 create index order_cancel_market on order_cancel (market, requested_at);
 comment on index order_cancel_market is 'What the engine of a market has yet to cancel, the oldest first.';
 
@@ -1111,16 +1084,14 @@ comment on table execution is
   'One order''s side of a match. A match is two rows: the maker''s, whose order rested, with an even id, and the taker''s with '
   'the odd id beside it. Never changed or deleted.';
 comment on column execution.id is
-  '41 bits of milliseconds since 2020, 8 of the market''s number, 14 of a counter, whose last bit is 0 for the maker '
-  'and 1 for the taker. executed_at is the time in it: ids are in the order of time, and a range of times is a range '
-  'of ids.';
+  '41 bits of milliseconds since 2020, 8 of the market''s number, 14 of a counter: ids are in the order of time, and a range of '
+  'times is a range of ids.';
 comment on column execution.customer_id is 'The order''s, as are profile_id, market and side.';
 comment on column execution.amount is 'In the base asset.';
 comment on column execution.price is 'Of one unit of the base asset, in the quote asset.';
 comment on column execution.commission is 'In the quote asset: the taker''s. Zero on the maker''s side.';
 comment on column execution.rebate is 'In the quote asset: the maker''s. Zero on the taker''s side.';
-comment on column execution.account_id is
-  'The order''s identity_account_id, under the name that it has in the API''s executions.';
+comment on column execution.account_id is 'The order''s identity_account_id: named as in the API, like the other words of callers.';
 comment on column execution.slot is 'With batch: the batch that added it.';
 comment on index execution_pkey is 'Lists of a profile by time, page by page.';
 create index execution_customer on execution (customer_id, id);
@@ -1245,7 +1216,6 @@ create table event_retention (
 comment on table event_retention is
   'From which cut on every event is there and listed, in one row. Of older ones there are only the last row of each '
   'customer, from which its numbers go on, and of each object that may still change, for its state.';
-comment on column event_retention.first_cut is '1 at first. It rises when old events are removed.';
 comment on index event_retention_pkey is 'No query: it allows one row.';
 insert into event_retention (first_cut) values (1);
 
@@ -1279,8 +1249,6 @@ comment on table lease is
   'What one process at a time may do. Only the database''s clock decides whether a lease has ended. A lease alone does not '
   'stop a process that has lost it: the hash chain of a slot and the head of a market do.';
 comment on column lease.name is 'slot/<n>: write that chain. market/<code>: be its engine. events: publish events. Others are jobs of the sandbox.';
-comment on column lease.holder is
-  'The process that has or last had it: host, process id and random digits, or embedded.';
 comment on column lease.fence is 'The fencing token: rises with every new holder.';
 comment on index lease_pkey is 'The lease of a name.';
 
@@ -1308,18 +1276,9 @@ comment on table access_denial is
   'different ones in a minute it adds up the rest by kind and client, and past two hundred by kind, so that a flood '
   'fills neither table nor disk. Kept for 30 days.';
 comment on column access_denial.id is 'Made when the row is written: a range of times is a range of ids.';
-comment on column access_denial.kind is
-  'no_token: a request without an access token. invalid_token: malformed, expired or revoked, or of a client that is '
-  'disabled or may not call from this address. insufficient_scope: the token does not grant the operation. '
-  'invalid_client: a token was requested, and the client did not prove itself: unknown or disabled, a wrong or '
-  'expired secret, or an address that is not allowed.';
 comment on column access_denial.client_id is
-  'Of a token: proved by it. Of invalid_client: as it was presented, proved by nothing, and null when there is no '
-  'such client, because what was presented may be a secret in the wrong place. Null also without a token, of a token '
-  'that proves nothing, and where denials are added up by kind.';
-comment on column access_denial.token_id is
-  'The id (jti) of a token that proves its client. Null where client_id is, of invalid_client, and where denials are '
-  'added up.';
+  'Of a token: proved by it. Of invalid_client: as it was presented, proved by nothing, and null when there is no such '
+  'client, because what was presented may be a secret in the wrong place.';
 comment on column access_denial.address is 'Null, with the operation: of several addresses.';
 comment on column access_denial.operation is 'The method and the path''s pattern, such as "GET /v2/profiles/:id".';
 comment on index access_denial_pkey is 'Denials since a time, the latest first, and those that are 30 days old.';

@@ -1,14 +1,12 @@
 -- What the migrations make, written by `npm run schema` from a new database: to be read, never to be applied.
 -- A comment stands above what it describes; that of a primary key or an index says which queries need it. "service"
--- stands for the role that the service connects as, and each grant for everything that it may do. The operator's commands
--- connect as that role, too; only migrate connects as the owner of the tables.
+-- stands for the role that the service connects as, and each grant for everything that it may do.
 --
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
 -- journal sum to zero in each asset. Each batch is a link of the hash chain of its slot. posting, transfer and execution
 -- are only added to: a row carries the batch that added it. profile, market, market_head, external_transfer, legal_hold,
 -- conversion, orders and customer_volume change: a row carries its version and the batch (slot, batch) that wrote it, which
--- has its digest; only a market that was never halted has version 1 and no batch. An account carries its version, which
--- its last posting made. No other table is part of the chain.
+-- has its digest. An account carries its version, which its last posting made. No other table is part of the chain.
 --
 -- Ids are UUIDs of version 7 (RFC 9562), made by the application: 48 bits of milliseconds, so that their order is that of
 -- creation, as far as clocks agree; and unique in the ledger by random bits. They are even: their last bit is 0. The odd id
@@ -17,25 +15,17 @@
 --
 -- Tables that grow with transfers and orders have no foreign keys to each other, on purpose: rows of different profiles
 -- could be in different databases (docs/decisions/0002-tables-that-can-be-distributed.md). verify follows what they refer to:
--- rows to batches, journals to records, executions to orders, accounts to postings, claims to records. Nor have they any to
--- asset, market or customer, of which nothing is removed; verify does not check that these exist.
+-- rows to batches, journals to records, executions to orders, accounts to postings, claims to records.
 --
 -- Nothing that is part of the chain is ever removed, nor are customers and claims. Removed are: events and access denials
 -- that are old, book changes, secrets and signing keys that have ended, rates that were replaced, cancels that are done, and
--- rows of pending_order once an engine took the order, and of booked_order once it is closed.
+-- rows of pending_order and booked_order when their order goes on.
 --
 -- verify: `parbook verify`, which recomputes all this and names what does not fit. catalogue: catalogue.json, the assets
 -- and markets that the operator adds. bootstrap file: customers, clients and profiles that are made when the service starts.
 -- sandbox: an installation for trying things out, where the API makes deposits. slot: one of 64 seats of writers. operator:
 -- who runs the parbook command on the machine. engine: the process that matches the orders of a market. lot: the smallest
--- step of a base amount. gross: amount times price. commission: what the taker pays for a match, whose order matched on
--- arrival; rebate: what the maker gets, whose order rested. notional value: what something is worth in a common asset.
--- checkpoint: the hashes of all chains' last batches, signed and kept elsewhere. fencing token: rises with each holder of a
--- lease, so that a former one cannot write. kid: the id of a signing key. on the wire: in the API.
---
--- Words with two meanings: account is a table, but account_id and identity_account_id are a customer's own reference to an
--- end user's account. A record is a row that a request made, and a side of a transfer as the API shows it. sequence numbers
--- orders here, and on the wire versions of the order book. key: of a table its primary key, of a request its ref_id.
+-- step of a base amount.
 -- docs/schema.md has diagrams, docs/glossary.md the words.
 
 -- A quantity of an asset in whole units, such as 1.5 for one and a half bitcoins. Exact: digits that do not fit are
@@ -65,8 +55,7 @@ create type profile_kind as enum ('DEFAULT', 'NORMAL');
 -- completed and makes it ACTIVE again.
 create type profile_status as enum ('ACTIVE', 'INACTIVE');
 
--- available: free to use. trading: held by open orders (order_status). pending: held by CREATED conversions, by
--- withdrawals that have not ended and by legal holds that are not lifted.
+-- available: free to use. trading: held by open orders. pending: held by conversions, withdrawals and legal holds.
 create type account_part as enum ('available', 'trading', 'pending');
 
 -- What moved the money, the same in all postings of a journal. Its postings, each of part available unless another is
@@ -90,13 +79,10 @@ create type journal_cause as enum ('deposit', 'withdrawal', 'withdrawal_held', '
 create type claim_kind as enum ('conversion', 'order', 'nickname', 'opening', 'legal_hold');
 
 -- INTERNAL_TRANSFER: between two profiles of one customer. PLATFORM_TRANSFER: to any profile of the platform. Every
--- other type crosses the border of the platform, by the network that it names: CRYPTO is a chain; WIRE and BANK are
--- transfers by a bank; SEN, SIGNET, CBIT and CUBIX are payment networks of single banks; RTP is the US network for
--- real-time payments. The service treats all of these but CRYPTO alike. The API's records of the first two say which
--- side they are: INTERNAL_TRANSFER_DEBIT, for example.
+-- other type crosses the border of the platform, by the network that it names. On the wire the first two say which side
+-- a record is: INTERNAL_TRANSFER_DEBIT, for example.
 create type transfer_type as enum ('INTERNAL_TRANSFER', 'PLATFORM_TRANSFER', 'CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL', 'WIRE_DEPOSIT', 'WIRE_WITHDRAWAL', 'SEN_DEPOSIT', 'SEN_WITHDRAWAL', 'BANK_DEPOSIT', 'BANK_WITHDRAWAL', 'SIGNET_DEPOSIT', 'SIGNET_WITHDRAWAL', 'CBIT_WITHDRAWAL', 'CBIT_DEPOSIT', 'CUBIX_DEPOSIT', 'CUBIX_WITHDRAWAL', 'RTP_DEPOSIT');
 
--- The chain by which a CRYPTO_DEPOSIT came or a CRYPTO_WITHDRAWAL goes.
 create type crypto_network as enum ('BITCOIN', 'ETHEREUM', 'BITCOIN_CASH', 'LITECOIN', 'SOLANA', 'POLYGON_POS', 'BASE', 'ARBITRUM_ONE', 'STELLAR', 'INK', 'XLAYER', 'AVALANCHE', 'DOGECOIN', 'SUI', 'ROBINHOOD', 'BNB');
 
 -- Of a withdrawal: requested, and it waits for approval; approved; sent: handed to a bank or a network; and at last
@@ -110,16 +96,15 @@ create type external_transfer_status as enum ('requested', 'approved', 'sent', '
 create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
 
 -- PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order that
--- waits for its stop price. OPEN: rests on the book. These three are open orders. The other four are closed, and a
--- closed order never changes again. EXPIRED is reserved, no order has it: at its expiration_date an order becomes
--- CANCELLED, with the cancel_reason expired.
+-- waits for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never changes again.
+-- EXPIRED is reserved, no order has it: at its expiration_date an order becomes CANCELLED, with the cancel_reason
+-- expired.
 create type order_status as enum ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
 
 create type order_side as enum ('BUY', 'SELL');
 
 -- LIMIT: at its price or a better one. MARKET: at any price. POST_ONLY_LIMIT: rejected if it would match at once.
--- STOP_LIMIT and STOP_MARKET wait until the price of the market's last match is at or above (BUY) or at or below (SELL)
--- their stop price, and then are a LIMIT or a MARKET order.
+-- STOP_LIMIT and STOP_MARKET wait until a match reaches their stop price, and then are a LIMIT or a MARKET order.
 create type order_type as enum ('LIMIT', 'MARKET', 'POST_ONLY_LIMIT', 'STOP_MARKET', 'STOP_LIMIT');
 
 -- GTC: until it is cancelled. FOK: at once and in full, or not at all. IOC: at once, and the remainder is cancelled.
@@ -128,18 +113,17 @@ create type time_in_force as enum ('GTC', 'FOK', 'IOC', 'GTT');
 
 -- Why an order is REJECTED. The first two are found when it is placed, the others by the engine of the market.
 -- identity_pair: only one of identity_id and identity_account_id was given. gtt_too_soon: its expiration_date is not
--- more than 10 seconds ahead. too_many_open_orders: it could rest or wait, and its customer already has 20,000 orders
--- on the market that rest or wait for their stop price; or it is a stop order, and 1,000 of them wait.
--- post_only_would_cross: it would match at once. no_liquidity: a market order, and no other customer offers anything.
--- below_one_lot: a market buy that cannot pay for one lot, the smallest step of a base amount. price_collar: a limit
--- order that would match at once, with a price of at least 1.15 times (BUY) or at most 0.85 times (SELL) the middle of
--- the best bid and ask. market_halted: the market was halted before it was matched.
+-- more than 10 seconds ahead. too_many_open_orders: it could rest or wait, and its customer already has the most open
+-- orders of a market. post_only_would_cross: it would match at once. no_liquidity: a market order, and no other
+-- customer offers anything. below_one_lot: a market buy that cannot pay for one lot, the smallest step of a base
+-- amount. price_collar: a limit order that would match at once, too far from the middle of the best prices.
+-- market_halted: the market was halted before it was matched.
 create type reject_reason as enum ('identity_pair', 'gtt_too_soon', 'too_many_open_orders', 'post_only_would_cross', 'no_liquidity', 'below_one_lot', 'price_collar', 'market_halted');
 
 -- Why an order is CANCELLED. requested: by its customer. expired: at its expiration_date. self_trade: a newer order of
 -- its customer reached it. immediate_or_cancel: the rest of an IOC or a market order, which could not trade at once.
--- fill_or_kill: others did not offer enough for an FOK. too_many_matches: it met 1,000 orders, as many as one may, and
--- would still cross.
+-- fill_or_kill: others did not offer enough for an FOK. too_many_matches: it met as many orders as one may, and would
+-- still cross.
 create type cancel_reason as enum ('requested', 'expired', 'self_trade', 'immediate_or_cancel', 'fill_or_kill', 'too_many_matches');
 
 -- What an account can hold. Written by the operator, from the catalogue; the service only reads it. No part of the hash
@@ -167,22 +151,20 @@ create table market (
   quote code not null,
   -- How many decimals a price may have.
   price_decimals smallint not null,
-  -- How many decimals a base amount may have, whatever the precision of the base asset, which is for transfers. The
-  -- engine counts in units of the last one, as integers below 2^53. With price_decimals at most 14, so that amount
-  -- times price times a rate, which has 4, fits the 18 of the ledger without rounding.
+  -- How many decimals a base amount may have. The engine counts in units of the last one, as integers below 2^53. With
+  -- price_decimals at most 14, so that amount times price times a rate, which has 4, fits the 18 of the ledger without
+  -- rounding.
   base_decimals smallint not null,
   -- Every price and stop price is a multiple of it.
   tick amount not null,
-  -- The least base_amount of an order, as max_base_amount is the most. min_quote_amount is the least quote_amount.
+  -- Of the base_amount of one order, as is max_base_amount. min_quote_amount is of its quote_amount.
   min_base_amount amount not null,
   max_base_amount amount not null,
   min_quote_amount amount not null,
-  -- The most quote_amount of an order: only MARKET and STOP_MARKET buys have one. It has no more decimals than the
-  -- precision of the quote asset.
+  -- Of the quote_amount of one order: only market buys have one.
   max_quote_amount amount not null,
-  -- The most that an order may be worth, in the quote asset: its quote_amount; or base_amount times its price; or, of a
-  -- MARKET or STOP_MARKET sell, base_amount times the price of the last match, so before the first match it has no
-  -- limit.
+  -- Of every order, in the quote asset: quote_amount, or base_amount times price, or without a price times the last
+  -- one.
   max_notional_value amount not null,
   -- Every placement and every match checks it: nothing is placed or matched on a halted market.
   status market_status not null,
@@ -283,7 +265,6 @@ grant select on house_kind to service;
 -- An organisation that owns profiles and API clients. Never changed, and no part of the hash chain.
 create table customer (
   id uuid not null,
-  -- As the operator or the bootstrap file has it; not unique.
   name text not null,
   created_at timestamp with time zone not null,
   -- The customer of an id, and foreign keys.
@@ -295,7 +276,7 @@ grant select, insert on customer to service;
 create table client (
   client_id text collate "C" not null,
   customer_id uuid not null,
-  -- What it may do, as the operator wrote it, such as exchange:read_order (docs/contract/tokens.md); * is everything.
+  -- What it may do, as the operator wrote it; * is everything.
   scopes text[] not null,
   created_at timestamp with time zone not null,
   -- From then on neither its secrets nor its tokens are accepted. Null: enabled.
@@ -319,11 +300,10 @@ grant select, insert, update on client to service;
 create table client_secret (
   client_id text collate "C" not null,
   id uuid not null,
-  -- hmac: of a generated secret of 256 bits, HMAC-SHA-256 with the salt as the key. scrypt: of one that a person chose,
-  -- and that can be guessed, scrypt with N = 16384, r = 8 and p = 5.
+  -- hmac: a generated secret of 256 bits. scrypt: one that a person chose, and that can be guessed.
   scheme text not null,
   salt bytea not null,
-  -- 32 bytes, of the secret and the salt.
+  -- Of the secret and the salt.
   digest bytea not null,
   created_at timestamp with time zone not null,
   -- Null: it does not expire.
@@ -366,8 +346,8 @@ create table profile (
   -- An INACTIVE profile is empty and can do nothing; a deposit from outside the platform makes it ACTIVE again when it
   -- is completed.
   status profile_status not null,
-  -- How many open orders (order_status) and CREATED conversions of other profiles will pay into it: until there are
-  -- none it cannot be deactivated. Changed in the same batch as these; verify counts them.
+  -- How many open orders and CREATED conversions of other profiles will pay into it: until there are none it cannot be
+  -- deactivated. Changed in the same batch as these; verify counts them.
   incoming_count integer not null,
   -- The version that its last deactivation made. 0: there was none.
   last_deactivation bigint not null,
@@ -497,13 +477,13 @@ create table account (
   custodian text collate "C",
   -- As its kind says. Null: of a profile, which never is.
   may_be_negative boolean,
-  -- The profile's last_deactivation, which deactivating the profile writes to all of its accounts. A write states the
-  -- value that it was decided on, as it states the version: where that is still so, the profile was not deactivated
-  -- meanwhile, and needs no lock (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). 0: of a house account.
+  -- The profile's, which deactivating it writes to all of its accounts. A write compares it beside the version, and so
+  -- needs no lock on a profile that it remembers as active
+  -- (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). 0: of a house account.
   last_deactivation bigint not null,
   -- What the owner can use. Below zero only if it may be.
   available amount not null,
-  -- Held by open orders (order_status): equals the sum of their held.
+  -- Held by open orders: equals the sum of their held.
   trading amount not null,
   -- Held, and not by orders: equals the sum of the CREATED conversions, of the withdrawals that are requested (held for
   -- approval), approved or sent, and of the legal holds that are not lifted.
@@ -638,8 +618,7 @@ create table transfer (
   from_account_id text,
   -- The sending customer's, as text to text, on its own records.
   from_metadata jsonb,
-  -- On the record of the receiving customer, like to_account_id and to_metadata, as the sender gave them. All six of
-  -- both sides are null on a deposit or a withdrawal.
+  -- On the records of the receiving customer, like to_account_id and to_metadata, as the sender gave them.
   to_identity_id text,
   to_account_id text,
   to_metadata jsonb,
@@ -649,10 +628,9 @@ create table transfer (
   -- then holds.
   crypto_tx_hash text,
   crypto_tx_index text,
-  -- In USD, when this row was written: a stablecoin at par, any other coin at the price of the last match of its market
-  -- with USD, rounded to cents. Null: there was no such price, or it is no CRYPTO_DEPOSIT or CRYPTO_WITHDRAWAL.
+  -- In USD, when it was made. Null: not known.
   notional_value amount,
-  -- The operator's note on a deposit or withdrawal. The customer reads it in the API. Null: without one.
+  -- The operator's.
   memo text,
   -- Lists of what a customer requested by creation, page by page, and a transfer by its id.
   constraint transfer_pkey PRIMARY KEY (customer_id, id),
@@ -718,7 +696,7 @@ create table external_transfer (
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint not null,
   batch bigint not null,
-  -- How far a transfer is that is read or takes a step; and a customer's, by creation.
+  -- The steps of a transfer that is read or goes on; and a customer's, by creation.
   constraint external_transfer_pkey PRIMARY KEY (customer_id, id),
   constraint failed_or_cancelled_has_reason CHECK (((status = ANY (ARRAY['failed'::external_transfer_status, 'cancelled'::external_transfer_status])) = (reason IS NOT NULL))),
   constraint index_of_transaction CHECK (((crypto_tx_index IS NULL) OR (crypto_tx_hash IS NOT NULL))),
@@ -743,8 +721,7 @@ CREATE INDEX external_transfer_updated ON public.external_transfer USING btree (
 grant select, insert, update on external_transfer to service;
 
 -- Money of a profile that the operator has blocked, because a court or an authority demands it, until the operator
--- lifts the hold. While it is not lifted its amount is in pending of the profile's account. It is placed in full, or
--- rejected if less is available. What comes in later is free, and no hold is lifted in part.
+-- lifts the hold. While it is not lifted its amount is in pending of the profile's account.
 create table legal_hold (
   profile_id uuid not null,
   -- Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that
@@ -760,7 +737,6 @@ create table legal_hold (
   -- The operator, as in callers of its batch.
   placed_by text not null,
   created_at timestamp with time zone not null,
-  -- The operator who lifted it, as in callers of its batch.
   lifted_by text,
   -- Null, as is lifted_by: it holds.
   lifted_at timestamp with time zone,
@@ -769,7 +745,7 @@ create table legal_hold (
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint not null,
   batch bigint not null,
-  -- The holds of a profile; and one of them, to lift it.
+  -- The holds of a profile, and one that is lifted.
   constraint legal_hold_pkey PRIMARY KEY (profile_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
   constraint placed_and_then_lifted CHECK (((version =
@@ -784,8 +760,8 @@ grant select, insert, update on legal_hold to service;
 
 -- Between USD and a stablecoin, or between two stablecoins, one to one and free: mints, redeems or both. While CREATED,
 -- its amount is in pending of the profile's account of the source asset. Settlement takes it from there, and pays the
--- target asset to the recipient; cancelling gives it back. The service settles each by itself, not before
--- PARBOOK_SETTLEMENT_DELAY_MS have passed. As long as it is CREATED, its customer can cancel it.
+-- target asset to the recipient; cancelling gives it back. The service settles each by itself, after
+-- PARBOOK_SETTLEMENT_DELAY_MS; until then its customer can cancel it.
 create table conversion (
   profile_id uuid not null,
   -- Even, and in the order of creation. Also the id of the journal that holds the money; the odd id beside it is that
@@ -798,7 +774,7 @@ create table conversion (
   amount amount not null,
   -- Who is paid, a profile of the same customer. Null: the profile itself.
   recipient_profile_id uuid,
-  -- The customer's key, which a claim keeps unique. Null: without one.
+  -- The customer's key, which a claim keeps unique.
   ref_id text,
   -- The customer's own reference to one of its end users, as account_id is to that user's account. Not verified.
   identity_id text,
@@ -814,7 +790,7 @@ create table conversion (
   -- With batch: the batch that wrote this version, and has its digest in changes.
   slot smallint not null,
   batch bigint not null,
-  -- One conversion, to settle or cancel it.
+  -- A conversion that settles or is cancelled.
   constraint conversion_pkey PRIMARY KEY (profile_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
   constraint assets_differ CHECK (((source_asset)::text <> (target_asset)::text)),
@@ -886,7 +862,7 @@ create table orders (
   -- Who receives what is bought (BUY) or the proceeds (SELL), a profile of the same customer. Null: the profile itself,
   -- which always gets back what is not needed of its hold.
   recipient_profile_id uuid,
-  -- The customer's key, which a claim keeps unique until 24 hours after the order is closed. Null: without one.
+  -- The customer's key, which a claim keeps unique until 24 hours after the order is closed.
   ref_id text,
   -- The customer's own reference to one of its end users, as identity_account_id is to that user's account. Not
   -- verified.
@@ -900,8 +876,8 @@ create table orders (
   -- Numbers the orders of the market as its engine took them. Null: not taken yet, or closed without: REJECTED when it
   -- was placed or because the market was halted, or CANCELLED because it had expired before.
   sequence bigint,
-  -- Its place among the resting orders of its side and price, from 1; when none rests there, the next one is 1 again. A
-  -- triggered stop stands behind those that are there. Null: it never rested.
+  -- Its place among the resting orders of its side and price; a triggered stop stands behind those that are there.
+  -- Null: it never rested.
   priority bigint,
   -- In the base asset: the sum of amount of its executions.
   filled amount not null,
@@ -982,9 +958,8 @@ create table pending_order (
 grant select, insert, update, delete on pending_order to service;
 
 -- The orders that are in an engine's book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. Derived
--- from orders, like pending_order. It has all that restoring and reading the OPEN ones needs; of SUBMITTED ones an
--- engine also reads the row of orders. Columns have the order's values, null where it has none: priority is null while
--- it waits, price of a STOP_MARKET order, base_amount of a STOP_MARKET buy.
+-- from orders, like pending_order, with what is needed of the OPEN ones to restore and to read the book; of SUBMITTED
+-- ones an engine reads orders, too.
 create table booked_order (
   market code not null,
   id uuid not null,
@@ -1004,7 +979,7 @@ create table booked_order (
   constraint booked_order_pkey PRIMARY KEY (market, id),
   constraint rests_or_waits_for_its_stop_price CHECK ((status = ANY (ARRAY['OPEN'::order_status, 'SUBMITTED'::order_status])))
 ) with (fillfactor=80);
--- Lists of a customer's OPEN or SUBMITTED orders: few among all that it ever had.
+-- Lists of a customer's open orders: few among all that it ever had.
 CREATE INDEX booked_order_customer ON public.booked_order USING btree (customer_id, id);
 -- The levels of a market's order book, the best first from either end. Nothing that a partial fill changes is in it.
 CREATE INDEX booked_order_level ON public.booked_order USING btree (market, side, price) WHERE (status = 'OPEN'::order_status);
@@ -1020,7 +995,7 @@ create table order_cancel (
   -- Who asked, as an entry of a batch's callers, among which the engine's batch that carries it out has it. Every
   -- request has one, although the column allows null.
   caller json,
-  -- Allows one request per order; and finds those to remove, which are done.
+  -- One request per order, and the ones that are done.
   constraint order_cancel_pkey PRIMARY KEY (profile_id, order_id)
 );
 -- What the engine of a market has yet to cancel, the oldest first.
@@ -1031,9 +1006,8 @@ grant select, insert, delete on order_cancel to service;
 -- with the odd id beside it. Never changed or deleted.
 create table execution (
   profile_id uuid not null,
-  -- 41 bits of milliseconds since 2020, 8 of the market's number, 14 of a counter, whose last bit is 0 for the maker
-  -- and 1 for the taker. executed_at is the time in it: ids are in the order of time, and a range of times is a range
-  -- of ids.
+  -- 41 bits of milliseconds since 2020, 8 of the market's number, 14 of a counter: ids are in the order of time, and a
+  -- range of times is a range of ids.
   id bigint not null,
   -- The order's, as are profile_id, market and side.
   customer_id uuid not null,
@@ -1048,7 +1022,7 @@ create table execution (
   commission amount not null,
   -- In the quote asset: the maker's. Zero on the taker's side.
   rebate amount not null,
-  -- The order's identity_account_id, under the name that it has in the API's executions.
+  -- The order's identity_account_id: named as in the API, like the other words of callers.
   account_id text,
   executed_at timestamp with time zone not null,
   -- With batch: the batch that added it.
@@ -1168,7 +1142,6 @@ grant select, insert, delete on event to service;
 -- From which cut on every event is there and listed, in one row. Of older ones there are only the last row of each
 -- customer, from which its numbers go on, and of each object that may still change, for its state.
 create table event_retention (
-  -- 1 at first. It rises when old events are removed.
   first_cut bigint not null,
   only_one boolean default true not null,
   -- No query: it allows one row.
@@ -1198,7 +1171,6 @@ grant select, insert, delete on book_change to service;
 create table lease (
   -- slot/<n>: write that chain. market/<code>: be its engine. events: publish events. Others are jobs of the sandbox.
   name text collate "C" not null,
-  -- The process that has or last had it: host, process id and random digits, or embedded.
   holder text not null,
   -- The fencing token: rises with every new holder.
   fence bigint not null,
@@ -1215,17 +1187,10 @@ grant select, insert, update on lease to service;
 create table access_denial (
   -- Made when the row is written: a range of times is a range of ids.
   id uuid not null,
-  -- no_token: a request without an access token. invalid_token: malformed, expired or revoked, or of a client that is
-  -- disabled or may not call from this address. insufficient_scope: the token does not grant the operation.
-  -- invalid_client: a token was requested, and the client did not prove itself: unknown or disabled, a wrong or expired
-  -- secret, or an address that is not allowed.
   kind text not null,
   -- Of a token: proved by it. Of invalid_client: as it was presented, proved by nothing, and null when there is no such
-  -- client, because what was presented may be a secret in the wrong place. Null also without a token, of a token that
-  -- proves nothing, and where denials are added up by kind.
+  -- client, because what was presented may be a secret in the wrong place.
   client_id text collate "C",
-  -- The id (jti) of a token that proves its client. Null where client_id is, of invalid_client, and where denials are
-  -- added up.
   token_id uuid,
   -- Null, with the operation: of several addresses.
   address text,

@@ -1,6 +1,7 @@
 /**
  * `npm run storm -- --rounds 100 --seed 7`: fault injection under a load of transfers, conversions, orders and the steps of
- * operators, with a table of results; `--fault disk-full` injects one kind of fault only. See `test/reliability/`.
+ * operators, with a table of results; `--fault disk-full` injects one kind of fault only. See `test/reliability/`. With
+ * `--cluster` the database is a cluster under Patroni, and the faults are those of `test/cluster/`.
  */
 import { parseArgs } from "node:util";
 import { prepare } from "./prepare.mjs";
@@ -8,13 +9,17 @@ import { prepare } from "./prepare.mjs";
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "100" },
+    short: { type: "boolean", default: false },
     seed: { type: "string", default: "1" },
     fault: { type: "string" },
+    cluster: { type: "boolean", default: false },
   },
 });
-process.env.STORM_ROUNDS = values.rounds;
+if (!values.short) process.env.STORM_ROUNDS = values.rounds;
 process.env.STORM_SEED = values.seed;
 if (values.fault !== undefined) process.env.STORM_FAULT = values.fault;
 await prepare({ tools: true });
-process.argv = [...process.argv.slice(0, 2), "run", "test/reliability/storm.test.ts"];
+if (values.cluster) process.env.STORM_CLUSTER = "yes";
+const test = values.cluster ? "test/cluster/cluster.test.ts" : "test/reliability/storm.test.ts";
+process.argv = [...process.argv.slice(0, 2), "run", test];
 await import("../node_modules/vitest/vitest.mjs");

@@ -18,15 +18,13 @@ const WRITTEN = "<!-- From here on written by `npm run schema` from the comments
 
 const HEAD = `-- What the migrations make, written by \`npm run schema\` from a new database: to be read, never to be applied.
 -- A comment stands above what it describes; that of a primary key or an index says which queries need it. "service"
--- stands for the role that the service connects as, and each grant for everything that it may do. The operator's commands
--- connect as that role, too; only migrate connects as the owner of the tables.
+-- stands for the role that the service connects as, and each grant for everything that it may do.
 --
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
 -- journal sum to zero in each asset. Each batch is a link of the hash chain of its slot. posting, transfer and execution
 -- are only added to: a row carries the batch that added it. profile, market, market_head, external_transfer, legal_hold,
 -- conversion, orders and customer_volume change: a row carries its version and the batch (slot, batch) that wrote it, which
--- has its digest; only a market that was never halted has version 1 and no batch. An account carries its version, which
--- its last posting made. No other table is part of the chain.
+-- has its digest. An account carries its version, which its last posting made. No other table is part of the chain.
 --
 -- Ids are UUIDs of version 7 (RFC 9562), made by the application: 48 bits of milliseconds, so that their order is that of
 -- creation, as far as clocks agree; and unique in the ledger by random bits. They are even: their last bit is 0. The odd id
@@ -35,25 +33,17 @@ const HEAD = `-- What the migrations make, written by \`npm run schema\` from a 
 --
 -- Tables that grow with transfers and orders have no foreign keys to each other, on purpose: rows of different profiles
 -- could be in different databases (docs/decisions/0002-tables-that-can-be-distributed.md). verify follows what they refer to:
--- rows to batches, journals to records, executions to orders, accounts to postings, claims to records. Nor have they any to
--- asset, market or customer, of which nothing is removed; verify does not check that these exist.
+-- rows to batches, journals to records, executions to orders, accounts to postings, claims to records.
 --
 -- Nothing that is part of the chain is ever removed, nor are customers and claims. Removed are: events and access denials
 -- that are old, book changes, secrets and signing keys that have ended, rates that were replaced, cancels that are done, and
--- rows of pending_order once an engine took the order, and of booked_order once it is closed.
+-- rows of pending_order and booked_order when their order goes on.
 --
 -- verify: \`parbook verify\`, which recomputes all this and names what does not fit. catalogue: catalogue.json, the assets
 -- and markets that the operator adds. bootstrap file: customers, clients and profiles that are made when the service starts.
 -- sandbox: an installation for trying things out, where the API makes deposits. slot: one of 64 seats of writers. operator:
 -- who runs the parbook command on the machine. engine: the process that matches the orders of a market. lot: the smallest
--- step of a base amount. gross: amount times price. commission: what the taker pays for a match, whose order matched on
--- arrival; rebate: what the maker gets, whose order rested. notional value: what something is worth in a common asset.
--- checkpoint: the hashes of all chains' last batches, signed and kept elsewhere. fencing token: rises with each holder of a
--- lease, so that a former one cannot write. kid: the id of a signing key. on the wire: in the API.
---
--- Words with two meanings: account is a table, but account_id and identity_account_id are a customer's own reference to an
--- end user's account. A record is a row that a request made, and a side of a transfer as the API shows it. sequence numbers
--- orders here, and on the wire versions of the order book. key: of a table its primary key, of a request its ref_id.
+-- step of a base amount.
 -- docs/schema.md has diagrams, docs/glossary.md the words.
 
 `;

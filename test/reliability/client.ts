@@ -377,7 +377,7 @@ export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 }
 
-/** Of what goes wrong on the way of a request, only 503 is an answer that a client may hear. */
+/** Of what goes wrong on the way of a request, only 503 is an answer that a client may hear, and 502 of a load balancer. */
 async function send(url: string, request: RequestInit): Promise<Reply> {
   const reply = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE_MS) })
     .then(async (answer) => ({
@@ -388,9 +388,11 @@ async function send(url: string, request: RequestInit): Promise<Reply> {
     .catch((error: unknown) => {
       throw new NoAnswer(`no answer from ${url}`, { cause: error });
     });
-  assert(reply.status !== 503 || reply.saysWhen, `503 says when to ask again: ${url} ${JSON.stringify(reply.body)}`);
+  const { status } = reply;
+  const isUnknown = status === 503 || status === 502;
+  assert(!isUnknown || reply.saysWhen, `${status} says when to ask again: ${url} ${JSON.stringify(reply.body)}`);
   // "Nothing was done, or the ref_id tells."
-  if (reply.status === 503) throw new NoAnswer(`no answer from ${url}: ${JSON.stringify(reply.body)}`);
+  if (isUnknown) throw new NoAnswer(`no answer from ${url}: ${JSON.stringify(reply.body)}`);
   assert(reply.status < 500, `no answer is a 5xx but 503: ${url} ${reply.status} ${JSON.stringify(reply.body)}`);
   return reply;
 }

@@ -6,8 +6,8 @@ import type { Loss } from "../support/relay.ts";
 import { until } from "../support/until.ts";
 import type { Site } from "./site.ts";
 
-export interface Target {
-  readonly site: Site;
+export interface Target<Place> {
+  readonly site: Place;
   readonly random: Random;
   /** Waits for so many more confirmed movements of money. */
   more(answers: number): Promise<void>;
@@ -21,7 +21,7 @@ export interface Injection {
   readonly over: number;
 }
 
-type Inject = (target: Target) => Promise<Injection>;
+export type Inject<Place> = (target: Target<Place>) => Promise<Injection>;
 
 export type Fault = keyof typeof FAULTS;
 
@@ -42,7 +42,7 @@ export const FAULTS = {
   /** `kill -9`, and an immediate new start. */
   service: async ({ site }) => {
     const since = performance.now();
-    await site.end("SIGKILL");
+    await site.kill();
     const over = performance.now();
     await site.start();
     return { since, over };
@@ -50,7 +50,7 @@ export const FAULTS = {
 
   /** `kill -9`, and again during the next starts and recoveries. */
   "service-again": async ({ site, random }) => {
-    await site.end("SIGKILL");
+    await site.kill();
     for (let times = 0; times < 3; times += 1) await site.startInVain(random(4_000));
     const since = performance.now();
     await site.start();
@@ -75,7 +75,7 @@ export const FAULTS = {
     const isFirst = random(2) === 0;
     const since = performance.now();
     if (isFirst) killPostmaster();
-    const ended = site.end("SIGKILL");
+    const ended = site.kill();
     if (!isFirst) killPostmaster();
     await ended;
     const over = performance.now();
@@ -132,7 +132,7 @@ export const FAULTS = {
   clock: (target) => stepped(target, "service"),
   /** PostgreSQL's, by which leases end, and by which commands come too late: what differs from it is the service's. */
   "database-clock": (target) => stepped(target, "database"),
-} as const satisfies Record<string, Inject>;
+} as const satisfies Record<string, Inject<Site>>;
 
 /** Half of them short, half longer than anything that has been promised to anybody. */
 const pauseMs = (random: Random): number => (random(2) === 0 ? 500 + random(4_000) : LONG_PAUSE_MS);
@@ -152,7 +152,7 @@ async function paused(
 }
 
 /** What is within the tolerance stops nobody. Beyond it nothing is decided, and /readyz says why, until it is right. */
-async function stepped({ site, random, more }: Target, whose: "service" | "database"): Promise<Injection> {
+async function stepped({ site, random, more }: Target<Site>, whose: "service" | "database"): Promise<Injection> {
   const setClock = (shiftMs: number): Promise<void> =>
     whose === "service" ? site.setClock(shiftMs) : site.setDatabaseClock(shiftMs);
   for (const sign of [1, -1]) {

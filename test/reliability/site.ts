@@ -78,7 +78,7 @@ export class Site {
     });
   }
 
-  /** On the small disk, when one is asked for and can be had. */
+  /** Starts the service; on the small disk, when one is asked for and can be had. */
   static async open(bootstrap: object, disk: "any disk" | "small disk"): Promise<Site> {
     const outside = await mkdtemp(join(tmpdir(), "parbook-storm-"));
     await writeFile(join(outside, "storm.json"), JSON.stringify(bootstrap));
@@ -86,11 +86,17 @@ export class Site {
     const ports = { api: await freePort(), auth: await freePort() };
     const frontDoor = await startRelay({ host: "127.0.0.1", port: ports.api });
     const site = new Site(outside, small, frontDoor, ports);
-    await site.setClock(0);
-    const { exitCode, stderr } = await site.run("checkpoint", "--new-key", site.checkpoint.key);
-    assert(exitCode === 0, `there is a key to sign checkpoints with: ${stderr}`);
-    await mkdir(site.#settings.PARBOOK_DATA_DIR, { mode: 0o700 });
-    return site;
+    try {
+      await site.setClock(0);
+      const { exitCode, stderr } = await site.run("checkpoint", "--new-key", site.checkpoint.key);
+      assert(exitCode === 0, `there is a key to sign checkpoints with: ${stderr}`);
+      await mkdir(site.#settings.PARBOOK_DATA_DIR, { mode: 0o700 });
+      await site.start();
+      return site;
+    } catch (error) {
+      await site.close();
+      throw error;
+    }
   }
 
   get baseUrl(): string {
@@ -119,7 +125,16 @@ export class Site {
     return startInVain({ ...this.#settings, ...this.#clock }, afterMs);
   }
 
-  async end(signal: "SIGKILL" | "SIGTERM"): Promise<Ended> {
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  async stop(): Promise<void> {
+    const { exitCode, stderr } = await this.#end("SIGTERM");
+    assert(exitCode === 0, `the service stops with exit code 0: ${stderr}`);
+  }
+
+  #end(signal: "SIGKILL" | "SIGTERM"): Promise<Ended> {
     const service = this.#running;
     this.#service = undefined;
     return service.end(signal);

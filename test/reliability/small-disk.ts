@@ -42,7 +42,7 @@ export async function smallDisk(megabytes: number): Promise<SmallDisk | undefine
   return { path, fill: () => fill(ballast), makeRoom: () => rmSync(ballast, { force: true }), close };
 }
 
-function fill(path: string): void {
+export function fill(path: string): void {
   const file = openSync(path, "a");
   try {
     for (let bytes = 1024 * 1024; bytes >= 1; ) {

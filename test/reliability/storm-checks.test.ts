@@ -6,15 +6,17 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { seeded } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { Client } from "./client.ts";
+import { FAULTS } from "./faults.ts";
+import { Site } from "./site.ts";
 import { Storm } from "./storm.ts";
 import { expectBooks, expectIndexesWhole, expectOneEffect, expectSound } from "./storm-checks.ts";
 
 // A busy machine takes its time for all of these.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
 
-let storm: Storm;
+let storm: Storm<Site, "none">;
 beforeAll(async () => {
-  storm = await Storm.open(1, "any disk");
+  storm = await Storm.open(1, { none: FAULTS.none }, (bootstrap) => Site.open(bootstrap, "any disk"));
   await storm.round([]);
 });
 afterAll(() => storm.close());

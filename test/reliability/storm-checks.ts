@@ -5,7 +5,7 @@ import { assert } from "../../src/std/assert.ts";
 import { findTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectOrdersAddUp } from "../support/orders.ts";
-import type { Site } from "./site.ts";
+import type { StormSite } from "./storm-site.ts";
 
 /** A ref_id has one effect. */
 export async function expectOneEffect(database: Queryable): Promise<void> {
@@ -33,7 +33,7 @@ export async function expectNothingAhead(database: Database): Promise<void> {
 /**
  * Runs `parbook verify` against the checkpoint of the round before, and writes a new signed one.
  */
-export async function expectSound(site: Site): Promise<void> {
+export async function expectSound(site: Pick<StormSite, "checkpoint" | "run">): Promise<void> {
   const { file, key } = site.checkpoint;
   const previous = existsSync(file) ? ["--checkpoint", file, "--key", `${key}.pub`] : [];
   for (const command of [

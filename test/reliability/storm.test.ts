@@ -3,7 +3,9 @@
  */
 import { expect, test } from "vitest";
 import { FAULTS, type Fault } from "./faults.ts";
+import { Site } from "./site.ts";
 import { type RoundReport, Storm } from "./storm.ts";
+import { tableOf } from "./storm-table.ts";
 
 const { STORM_ROUNDS, STORM_SEED = "1", STORM_FAULT } = process.env;
 const SEED = Number(STORM_SEED);
@@ -38,7 +40,8 @@ test(
 async function series(rounds: readonly (readonly Fault[])[], reports: RoundReport[]): Promise<void> {
   const some = rounds.slice(0, ROUNDS_PER_DIRECTORY);
   const needsSmallDisk = some.some((faults) => faults.includes("disk-full"));
-  const storm = await Storm.open(SEED + reports.length, needsSmallDisk ? "small disk" : "any disk");
+  const disk = needsSmallDisk ? "small disk" : "any disk";
+  const storm = await Storm.open(SEED + reports.length, FAULTS, (bootstrap) => Site.open(bootstrap, disk));
   try {
     for (const wanted of some) {
       const faults = wanted.filter((fault) => fault !== "disk-full" || storm.site.disk !== undefined);
@@ -66,33 +69,4 @@ function planned(rounds: number): readonly (readonly Fault[])[] {
     const inTurn = isOnSmallDisk && round % 2 === 0 ? "disk-full" : others[round % others.length];
     return [(STORM_FAULT ?? inTurn) as Fault];
   });
-}
-
-function tableOf(reports: readonly RoundReport[]): string {
-  if (reports.length === 0) return "";
-  const lines = [
-    "",
-    "| fault | rounds | answered | unknown | retried | of those booked | operators answered | unknown | snapshots | moving again ms, p50 / max |",
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-  ];
-  for (const name of new Set(reports.map(nameOf))) {
-    lines.push(
-      lineOf(
-        name,
-        reports.filter((report) => nameOf(report) === name),
-      ),
-    );
-  }
-  return [...lines, lineOf("all", reports), ""].join("\n");
-}
-
-const SUMMED = ["answered", "unknown", "retried", "booked", "commands", "unknownCommands", "snapshots"] as const;
-
-const nameOf = ({ faults }: RoundReport): string => faults.join(", ");
-
-function lineOf(name: string, reports: readonly RoundReport[]): string {
-  const sum = (field: (typeof SUMMED)[number]) => reports.reduce((total, one) => total + one[field], 0);
-  const times = reports.flatMap(({ recoveriesMs }) => recoveriesMs.map(Math.round)).sort((a, b) => a - b);
-  const cells = [name, reports.length, ...SUMMED.map(sum), `${times[Math.floor(times.length / 2)]} / ${times.at(-1)}`];
-  return `| ${cells.join(" | ")} |`;
 }

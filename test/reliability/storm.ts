@@ -5,22 +5,21 @@
 import { randomUUID } from "node:crypto";
 import { inspect } from "node:util";
 import { DatabaseAway, isTimeout } from "../../src/postgres/database.ts";
-import { assert } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { Client, type ClientSeed, type Tally } from "./client.ts";
 import { EventFollower } from "./event-follower.ts";
-import { FAULTS, type Fault } from "./faults.ts";
+import type { Inject } from "./faults.ts";
 import { expectExecuted, type Shown } from "./lifecycles.ts";
 import { Operators, type OperatorTally } from "./operators.ts";
 import { orderOf, STORM_MARKETS } from "./requests-at-random.ts";
-import { Site } from "./site.ts";
 import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./storm-checks.ts";
+import type { StormSite } from "./storm-site.ts";
 import { expectTotals, expectTotalsOverHttp, readTotals } from "./totals.ts";
 
 export interface RoundReport extends Tally, OperatorTally {
-  readonly faults: readonly Fault[];
+  readonly faults: readonly string[];
   /** Snapshots of all balances that were taken during the storm and compared with those of the start. */
   readonly snapshots: number;
   /** For each fault: from its start (a kill) or its end (all others) to the next confirmed movement of money. */
@@ -38,8 +37,9 @@ const FEWEST_COMMANDS = 60;
 /** Within this time the service recovers from all faults, on a busy machine. */
 const PATIENCE_S = 150;
 
-export class Storm {
-  readonly site: Site;
+export class Storm<Place extends StormSite, Fault extends string> {
+  readonly site: Place;
+  readonly #faults: Readonly<Record<Fault, Inject<Place>>>;
   readonly #random: Random;
   /** The clients of the storm, and two that trade afterwards. */
   readonly #stormers: readonly Client[];
@@ -48,8 +48,14 @@ export class Storm {
   readonly #followers: readonly EventFollower[];
   #opening: Awaited<ReturnType<typeof readTotals>> = new Map();
 
-  private constructor(site: Site, seed: number, clients: readonly Client[]) {
+  private constructor(
+    site: Place,
+    faults: Readonly<Record<Fault, Inject<Place>>>,
+    seed: number,
+    clients: readonly Client[],
+  ) {
     this.site = site;
+    this.#faults = faults;
     this.#random = seeded(seed);
     this.#stormers = clients.slice(0, STORMERS.length);
     this.#others = clients.slice(STORMERS.length);
@@ -57,13 +63,17 @@ export class Storm {
     this.#operators = new Operators(site.databaseUrl, this.#stormers, seeded(seed * 100 + clients.length));
   }
 
-  static async open(seed: number, disk: "any disk" | "small disk"): Promise<Storm> {
+  /** @param openSite starts the service with the customers of a bootstrap file */
+  static async open<Place extends StormSite, Fault extends string>(
+    seed: number,
+    faults: Readonly<Record<Fault, Inject<Place>>>,
+    openSite: (bootstrap: object) => Promise<Place>,
+  ): Promise<Storm<Place, Fault>> {
     const seeds = [...STORMERS, ...OTHERS].map(seedOf);
-    const site = await Site.open({ customers: seeds.map(bootstrapCustomer) }, disk);
+    const site = await openSite({ customers: seeds.map(bootstrapCustomer) });
     try {
-      await site.start();
       const clients = seeds.map((one, number) => new Client(one, seeds, site, seeded(seed * 100 + number)));
-      const storm = new Storm(site, seed, clients);
+      const storm = new Storm(site, faults, seed, clients);
       storm.#opening = await readTotals(site.database);
       return storm;
     } catch (error) {
@@ -99,8 +109,7 @@ export class Storm {
   /** Stops the service, which leaves a database that was shut down properly. */
   async end(): Promise<void> {
     await this.#operators.close();
-    const { exitCode, stderr } = await this.site.end("SIGTERM");
-    assert(exitCode === 0, `the service stops with exit code 0: ${stderr}`);
+    await this.site.stop();
     await expectSound(this.site);
   }
 
@@ -162,7 +171,7 @@ export class Storm {
       for (const fault of faults) {
         await more(50 + this.#random(150));
         await pause(this.#random(40));
-        const { since, over } = await FAULTS[fault]({ site: this.site, random: this.#random, more });
+        const { since, over } = await this.#faults[fault]({ site: this.site, random: this.#random, more });
         await unlessWrong(`money moves after ${fault}`, () => flow.movedSince(over) !== undefined);
         recoveriesMs.push((flow.movedSince(over) ?? over) - since);
       }

@@ -1,0 +1,197 @@
+/** What befalls a cluster in the storm. Each blow leaves the cluster whole again. */
+import { pause } from "../../src/std/pause.ts";
+import type { Injection, Target } from "../reliability/faults.ts";
+import { type Cluster, DATABASES, type DatabaseName, ETCD, NODES, PATRONI_AND_POSTGRES } from "./cluster.ts";
+
+/** The lease of the primary is 20 s: who is gone for this long has lost it. */
+const PAST_THE_LEASE_MS = 30_000;
+
+type Blow = (target: Target<Cluster>) => Promise<Injection>;
+
+export const BLOWS = {
+  /** Only the load. */
+  none: async ({ more }) => {
+    await more(300);
+    return now();
+  },
+
+  /** `kill -9` of Patroni and PostgreSQL of the primary together; they are started again when writes are back. */
+  "primary-killed": (target) => killPrimary(target, PATRONI_AND_POSTGRES),
+
+  /** The primary's whole machine, with its etcd. */
+  "machine-killed": (target) => killPrimary(target, /^/),
+
+  /** Its postmaster alone: Patroni starts it again in its place. */
+  "postmaster-killed": async ({ site: cluster, more }) => {
+    const primary = await cluster.memberWithRole("leader");
+    const injection = kill(cluster, primary, /bin\/postgres /);
+    await more(20);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The primary stands still for longer than its lease, and then goes on, believing that it still is the primary. */
+  "primary-paused": async (target) => {
+    const { site: cluster } = target;
+    const primary = await cluster.memberWithRole("leader");
+    cluster.machine(primary).signal("SIGSTOP", PATRONI_AND_POSTGRES);
+    const injection = now();
+    await pause(PAST_THE_LEASE_MS);
+    await target.more(20);
+    cluster.machine(primary).signal("SIGCONT", PATRONI_AND_POSTGRES);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The synchronous standby: writes wait until another one has its place. */
+  "standby-killed": async ({ site: cluster, more }) => {
+    const standby = await cluster.memberWithRole("sync_standby");
+    const injection = kill(cluster, standby, PATRONI_AND_POSTGRES);
+    await more(20);
+    cluster.startPatroni(standby);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** As an operator does it, to the synchronous standby. */
+  switchover: async ({ site: cluster, more }) => {
+    const [primary, standby] = [await cluster.memberWithRole("leader"), await cluster.memberWithRole("sync_standby")];
+    const injection = now();
+    await cluster.patronictl(primary, "switchover", "parbook", "--master", primary, "--candidate", standby, "--force");
+    await more(20);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The primary is restarted, as for a setting that needs it. */
+  restart: async ({ site: cluster, more }) => {
+    const primary = await cluster.memberWithRole("leader");
+    const injection = now();
+    await cluster.patronictl(primary, "restart", "parbook", primary, "--force");
+    await more(20);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** No lease can be renewed: the primary stops accepting writes, and goes on when etcd is back. */
+  "etcd-away": async ({ site: cluster, more }) => {
+    for (const name of DATABASES) cluster.machine(name).signal("SIGSTOP", ETCD);
+    await pause(PAST_THE_LEASE_MS);
+    for (const name of DATABASES) cluster.machine(name).signal("SIGCONT", ETCD);
+    const injection = now();
+    await more(20);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The primary's network is gone: it reaches nobody, and nobody it. */
+  "primary-cut-off": async ({ site: cluster, more }) => {
+    const primary = await cluster.memberWithRole("leader");
+    for (const name of cluster.network.machines.keys()) if (name !== primary) cluster.network.cut(primary, name);
+    const injection = now();
+    await pause(PAST_THE_LEASE_MS);
+    await more(20);
+    cluster.network.join();
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The primary is cut off from the other databases only: those who write reach both sides. */
+  "databases-cut": async ({ site: cluster, more }) => {
+    const primary = await cluster.memberWithRole("leader");
+    for (const name of DATABASES) if (name !== primary) cluster.network.cut(primary, name);
+    const injection = now();
+    await pause(PAST_THE_LEASE_MS);
+    await more(20);
+    cluster.network.join();
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** One node cannot reach the primary; the other one can. */
+  "node-cut-off": async ({ site: cluster, random, more }) => {
+    const primary = await cluster.memberWithRole("leader");
+    const node = NODES[random(NODES.length)] as (typeof NODES)[number];
+    cluster.network.cut(node, primary);
+    const injection = now();
+    await more(100);
+    cluster.network.join();
+    await cluster.untilReady(node);
+    return injection;
+  },
+
+  "node-killed": async ({ site: cluster, random, more }) => {
+    const node = NODES[random(NODES.length)] as (typeof NODES)[number];
+    const injection = now();
+    await cluster.stopNode(node, "SIGKILL");
+    await more(100);
+    cluster.startNode(node);
+    await cluster.untilReady(node);
+    return injection;
+  },
+
+  /** Both nodes, one after the other, as for an upgrade. */
+  "rolling-restart": async ({ site: cluster, more }) => {
+    const injection = now();
+    for (const node of NODES) {
+      await cluster.stopNode(node, "SIGTERM");
+      cluster.startNode(node);
+      await cluster.untilReady(node);
+      await more(20);
+    }
+    return injection;
+  },
+
+  /** Commits that wait for the standby are interrupted, again and again: PostgreSQL commits them nevertheless. */
+  "waits-interrupted": async ({ site: cluster, random, more }) => {
+    const standby = await cluster.memberWithRole("sync_standby");
+    cluster.machine(standby).signal("SIGSTOP", PATRONI_AND_POSTGRES);
+    for (let times = 0; times < 5; times += 1) {
+      await pause(200 + random(600));
+      const how = random(2) === 0 ? "cancel" : "terminate";
+      await cluster.database
+        .rows(`select pg_${how}_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'`)
+        .catch(() => []);
+    }
+    cluster.machine(standby).signal("SIGCONT", PATRONI_AND_POSTGRES);
+    const injection = now();
+    await more(20);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The primary's disk is full: PostgreSQL ends, and cannot start in its place. */
+  "disk-full": async ({ site: cluster, more }) => {
+    const primary = await cluster.memberWithRole("leader");
+    cluster.disk(primary).fill();
+    const injection = now();
+    await more(20);
+    cluster.disk(primary).makeRoom();
+    await cluster.untilWhole();
+    return injection;
+  },
+} as const satisfies Record<string, Blow>;
+
+export type BlowName = keyof typeof BLOWS;
+
+/** The primary is lost, another one takes over, and the lost one becomes its standby. */
+async function killPrimary({ site: cluster, more }: Target<Cluster>, matching: RegExp): Promise<Injection> {
+  const primary = await cluster.memberWithRole("leader");
+  const injection = kill(cluster, primary, matching);
+  await more(20);
+  if (cluster.machine(primary).processes(ETCD).length === 0) cluster.startEtcd(primary);
+  cluster.startPatroni(primary);
+  await cluster.untilWhole();
+  return injection;
+}
+
+function kill(cluster: Cluster, name: DatabaseName, matching: RegExp): Injection {
+  const since = performance.now();
+  cluster.machine(name).signal("SIGKILL", matching);
+  return { since, over: performance.now() };
+}
+
+function now(): Injection {
+  const over = performance.now();
+  return { since: over, over };
+}
