@@ -39,7 +39,7 @@ const STANDALONE = [
 const SAME_ON_EACH_SERVER = [
   "test/cli/{terminal,usage-errors}.test.ts",
   "test/durability/*.test.ts",
-  "test/{fuzz,market-maker,proxies,tenancy,traces}/*.test.ts",
+  "test/{fuzz,market-maker,openapi,proxies,tenancy,traces}/*.test.ts",
   "test/ledger/database-away.test.ts",
   "test/oauth/{debian-clients,nothing-secret,npm-clients}.test.ts",
   "test/security/{attack,disk}.test.ts",

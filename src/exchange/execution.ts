@@ -24,7 +24,7 @@ export type ExecutionId = Brand<bigint, "ExecutionId">;
 /** Each is a copy of its order's annotation `from`. */
 export const EXECUTION_ANNOTATIONS = {
   accountId: {
-    ...text("account_id", "The order's identity_account_id, if it has one.", "account-12"),
+    ...text("account_id", "The order's identity_account_id, if it has one."),
     from: "identityAccountId",
     filter: filter("account_id", "Only executions of orders of this account."),
   },

@@ -52,20 +52,17 @@ export const ORDER_ANNOTATIONS = {
   identityId: text(
     "identity_id",
     "The end user who trades. Goes with identity_account_id: an order with only one of them is REJECTED.",
-    "identity-77",
   ),
   identityAccountId: {
     ...text(
       "identity_account_id",
       "The end user's account. Goes with identity_id: an order with only one of them is REJECTED.",
-      "account-12",
     ),
     filter: filter("account_id", "Only orders of this identity_account_id."),
   },
   selfMatchPreventionId: text(
     "self_match_prevention_id",
     "Orders with the same id do not trade with each other. A customer's orders never do, with or without it: the resting one is cancelled.",
-    "desk-4",
   ),
   metadata: METADATA,
 };

@@ -17,7 +17,6 @@ interface TextAnnotation extends Since {
   /** On the wire and in SQL. */
   readonly name: string;
   readonly description: string;
-  readonly example: string;
   /** If lists filter by it, for which they need an index that ends with the id. */
   readonly filter?: ListFilter;
 }
@@ -45,8 +44,8 @@ export type Annotations<Described extends AnnotationDescriptions> = {
   readonly [Field in keyof Described]?: ValueOf<Described[Field]> | undefined;
 };
 
-export function text<const Name extends string>(name: Name, description: string, example: string) {
-  return { kind: "text", name, description, example } as const;
+export function text<const Name extends string>(name: Name, description: string) {
+  return { kind: "text", name, description } as const;
 }
 
 export function pairs<const Name extends string>(name: Name) {
@@ -94,8 +93,8 @@ export function filteredAnnotations<Described extends AnnotationDescriptions>(
 
 /** What several kinds of records have. */
 export const END_USER = {
-  identityId: text("identity_id", "The end user's identity. Stored and echoed.", "identity-77"),
-  accountId: text("account_id", "The end user's account. Stored and echoed.", "account-12"),
+  identityId: text("identity_id", "The end user's identity. Stored and echoed."),
+  accountId: text("account_id", "The end user's account. Stored and echoed."),
 };
 export const METADATA = pairs("metadata");
 

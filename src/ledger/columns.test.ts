@@ -112,7 +112,7 @@ test("a group's columns are written from one field, and read into it, beside oth
     readonly label: { readonly name?: string | undefined; readonly metadata?: Pairs | undefined };
   }
   const columns = tableColumns<Labelled>({
-    label: annotationColumns({ name: text("label_name", "A name.", "a"), metadata: pairs("metadata") }),
+    label: annotationColumns({ name: text("label_name", "A name."), metadata: pairs("metadata") }),
     id: uuidColumn("id"),
   });
   const row: Labelled = { id: ID, label: { name: "a", metadata: { b: "2" } } };

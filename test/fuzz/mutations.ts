@@ -96,7 +96,7 @@ function wrongFields({ schema, required }: Input): Wrong {
   return [...missing, ...NO_STRINGS, ...wrongTexts(schema), ["is half a surrogate pair", "a\ud800"]];
 }
 
-function wrongTexts({ "x-check": check, enum: words, minLength = 0, maxLength }: Schema): Wrong {
+function wrongTexts({ check, enum: words, minLength = 0, maxLength }: Schema): Wrong {
   const wrong: [string, unknown][] = [...NUL_OR_HALF.map(([what, value]) => [what, value] as [string, unknown])];
   if (words !== undefined)
     wrong.push(["is not one of its words", "OTHER"], ["is in other letters", inOtherLetters(words[0])]);

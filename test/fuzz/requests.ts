@@ -110,7 +110,7 @@ function valuesOfSchema(name: string, schema: Schema): fc.Arbitrary<unknown> {
   }
 }
 
-function textsOfSchema({ "x-check": check, minLength = 0, maxLength = 100 }: Schema): fc.Arbitrary<string> {
+function textsOfSchema({ check, minLength = 0, maxLength = 100 }: Schema): fc.Arbitrary<string> {
   switch (check) {
     case "amount":
       return fc.oneof(

@@ -158,7 +158,7 @@ function badValuesOf({ name, required, schema }: Input): Values {
 }
 
 function wrongFor(name: string, schema: Schema): Values {
-  const { type, enum: choices, minimum, maximum, "x-check": check } = schema;
+  const { type, enum: choices, minimum, maximum, check } = schema;
   if (check === "amount") return BAD_AMOUNT.filter(([, value]) => value !== "" || !mayBeEmpty(name));
   if (check === "profile_id") return [...BAD_UUID, ["default in capitals", "DEFAULT"]];
   if (check === "uuid") return [...BAD_UUID, ["default, which is a profile", "default"]];
@@ -275,7 +275,7 @@ const BAD_CURSORS = ["garbage", "WzEsImEiLFsiYiJdXQ"];
 
 /** Texts of one value of a parameter that its schema does not allow. */
 function wrongTexts(name: string, schema: Schema): string[] {
-  const { type, enum: choices, minimum = 0, maximum = 0, "x-check": check } = schema;
+  const { type, enum: choices, minimum = 0, maximum = 0, check } = schema;
   if (check === "uuid") return ["no-uuid", "default"];
   if (check === "profile_id") return ["no-uuid", "DEFAULT"];
   if (check === "date_time") return BAD_TIMES;

@@ -69,7 +69,7 @@ test("a value at a bound is accepted, and one beyond it is rejected", async () =
 });
 
 test("no input is without a bound", () => {
-  const isBounded = ({ type, enum: choices, "x-check": check, maxLength, items, ...rest }: Schema): boolean => {
+  const isBounded = ({ type, enum: choices, check, maxLength, items, ...rest }: Schema): boolean => {
     switch (type) {
       case "string":
         return choices !== undefined || check !== undefined || maxLength !== undefined;
@@ -115,14 +115,14 @@ function edgesOf({ where, name, schema }: Input): Edge[] {
   return edges;
 }
 
-function fineItem({ enum: choices, "x-check": check }: Schema): string {
+function fineItem({ enum: choices, check }: Schema): string {
   return choices?.[0] ?? (check === "uuid" ? NOBODYS : "USD");
 }
 
 /** Lengths count code points; this is one, and two units of UTF-16. */
 const CLEF = "\u{1d11e}";
 
-function textEdges(field: string, { minLength, maxLength, "x-check": check }: Schema): Edge[] {
+function textEdges(field: string, { minLength, maxLength, check }: Schema): Edge[] {
   const edges: Edge[] = [];
   if (minLength === 1) edges.push({ at: CLEF, past: "", field, says: "is empty" });
   if (maxLength === undefined) return edges;
@@ -131,7 +131,11 @@ function textEdges(field: string, { minLength, maxLength, "x-check": check }: Sc
     // A cursor is ASCII, and as long as any text may be in units.
     return (maxLength < 1_024 ? CLEF : "a").repeat(length);
   };
-  const says = { amount: `up to ${maxLength} characters`, digits: `1 to ${maxLength} decimal digits` }[check ?? ""];
+  const said: Readonly<Record<string, string>> = {
+    amount: `up to ${maxLength} characters`,
+    digits: `1 to ${maxLength} decimal digits`,
+  };
+  const says = said[check ?? ""];
   edges.push({
     at: texts(maxLength),
     past: texts(maxLength + 1),

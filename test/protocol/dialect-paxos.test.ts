@@ -229,7 +229,7 @@ test("the document has the vendor's words, and no others", async () => {
   expect(body.paths["/v2/transfer/paxos"].post).toMatchObject({
     security: [{ oauth2: ["transfer:write_paxos_transfer"] }],
   });
-  expect(body.components.schemas.Transfer.properties.type.enum).toContain("PAXOS_TRANSFER_DEBIT");
+  expect(body.components.schemas.TransferType.enum).toContain("PAXOS_TRANSFER_DEBIT");
   const { description: _texts, ...document } = body.info;
   const own = JSON.stringify({ ...body, info: document }).match(
     /PLATFORM|transfer\/platform|platform_transfer|x-word/g,

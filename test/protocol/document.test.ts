@@ -2,9 +2,6 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { MarketCode } from "../../src/catalogue/market.ts";
-import { TESTER } from "../support/movements.ts";
-import { unwrap } from "../support/results.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 interface Schema {
@@ -15,6 +12,9 @@ interface Schema {
   readonly minLength?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly additionalProperties?: unknown;
 }
 
 interface Parameter {
@@ -152,7 +152,8 @@ const ENUMS = [
 ] as const;
 
 test.each(ENUMS)("%s.%s is one of its words, which are strings", (name, field, words) => {
-  const { description: _told, ...said } = propertiesOf(name)[field] ?? {};
+  const { $ref = "" } = propertiesOf(name)[field] ?? {};
+  const { description: _told, ...said } = schemaNamed($ref.split("/").at(-1) ?? "");
   expect(said).toEqual({ type: "string", enum: words.split(" ") });
 });
 
@@ -191,41 +192,55 @@ test("the list of executions documents its bounds", () => {
   expect(schemaOf("since_execution_id")).toMatchObject({ type: "string", pattern: "^[0-9]+$", maxLength: 20 });
 });
 
-test("the examples of an order's problems equal the service's responses", async () => {
-  const { token: as, defaultProfile } = await service.customer();
-  const place = async (base_amount: string) => {
-    const body = { side: "BUY", market: "BTCUSD", type: "LIMIT", price: "25000", base_amount };
-    const { detail, meta } = (await service.call("POST", `/v2/profiles/${defaultProfile}/orders`, { as, body })).body;
-    return { value: { detail, meta } };
-  };
-  const tooLarge = await place("400");
-  expect((await service.service.exchange.haltMarket("BTCUSD" as MarketCode, TESTER)).kind).toBe("done");
-  const placing = operations().find(({ operationId }) => operationId === "placeOrder");
-  expect(placing?.responses["403"]?.content["application/problem+json"]?.examples).toMatchObject({
-    "notional-value-too-large": tooLarge,
-    "unavailable-market": await place("1"),
-  });
-});
+describe("is made for generators of clients:", () => {
+  /** Every schema of the document, with the path to it. */
+  function* schemasIn(value: unknown, path: string): Generator<[path: string, schema: Schema]> {
+    if (typeof value !== "object" || value === null) return;
+    for (const [name, inner] of Object.entries(value)) {
+      if (name === "example" || name === "examples") continue;
+      const here = `${path}/${name}`;
+      if (/\/(schema|items|additionalProperties|(properties|schemas)\/[^/]+|anyOf\/\d+)$/.test(here))
+        yield [here, inner as Schema];
+      yield* schemasIn(inner, here);
+    }
+  }
+  const schemas = () => [...schemasIn(document, "")];
+  const where = (isFault: (schema: Schema, path: string) => boolean): string[] =>
+    schemas().flatMap(([path, schema]) => (isFault(schema, path) ? [path] : []));
 
-test("the token endpoint responds as its examples say, to both encodings", async () => {
-  const customer = await service.customer();
-  const { requestBody, responses } = operations().find(({ operationId }) => operationId === "issueToken") ?? {};
-  const exampleOf = (status: string) => responses?.[status]?.content["application/json"]?.example as object;
-  const sent = requestBody?.content["multipart/form-data"]?.example as Readonly<Record<string, string>>;
-  const right = { ...sent, client_id: customer.clientId, client_secret: customer.secret };
-  const send = async (fields: Readonly<Record<string, string>>, form: FormData | URLSearchParams) => {
-    for (const [name, value] of Object.entries(fields)) form.append(name, value);
-    const answer = await fetch(`${service.authUrl}/oauth2/token`, { method: "POST", body: form });
-    return { status: answer.status, body: await answer.json() };
-  };
-  const granted = { status: 200, body: { ...exampleOf("200"), access_token: expect.any(String) } };
-  for (const form of [new FormData(), new URLSearchParams()]) expect(await send(right, form)).toEqual(granted);
-  const wrong = await send({ ...right, client_secret: "wrong" }, new FormData());
-  expect(wrong).toEqual({ status: 401, body: exampleOf("401") });
-  const { clients } = service.service.core;
-  const narrow = unwrap(await clients.create({ customerId: customer.id, scopes: ["funding:read_profile"] }));
-  const tooMuch = { ...right, client_id: narrow.clientId, client_secret: narrow.secret };
-  expect(await send(tooMuch, new FormData())).toEqual({ status: 400, body: exampleOf("400") });
+  test("every enum has a name", () => {
+    expect(
+      where(({ enum: words }, path) => words !== undefined && !/^\/components\/schemas\/[^/]+$/.test(path)),
+    ).toEqual([]);
+  });
+
+  test("every body and every answer has a name", () => {
+    const messages = operations().flatMap(({ requestBody, responses }) => [requestBody, ...Object.values(responses)]);
+    const contents = messages.flatMap((message) => Object.values(message?.content ?? {}));
+    expect(contents.filter(({ schema }) => schema.$ref === undefined)).toEqual([]);
+  });
+
+  test("every schema says of what type it is, and every object what is in it", () => {
+    const isUntyped = ({ $ref, anyOf, type, properties, additionalProperties, items }: Schema): boolean => {
+      if ($ref !== undefined || anyOf !== undefined) return false;
+      if (type === "object") return additionalProperties === undefined && Object.keys(properties ?? {}).length === 0;
+      return type === undefined || (type === "array" && items === undefined);
+    };
+    expect(schemas().length).toBeGreaterThan(300);
+    expect(where((schema) => typeof schema === "object" && isUntyped(schema))).toEqual([]);
+  });
+
+  test("no keyword is private, and no example is made up beside a schema", () => {
+    const isPrivate = (name: string) => name.startsWith("x-") || name === "example" || name === "examples";
+    expect(where((schema) => Object.keys(schema).some(isPrivate))).toEqual([]);
+  });
+
+  test("no field of a body has a default, which generators take for a field that is always there", () => {
+    const bodies = operations().flatMap(({ requestBody }) => Object.values(requestBody?.content ?? {}));
+    const names = bodies.map(({ schema }) => schema.$ref?.split("/").at(-1) ?? "");
+    const withDefault = names.filter((name) => JSON.stringify(schemaNamed(name)).includes('"default":'));
+    expect(withDefault).toEqual([]);
+  });
 });
 
 describe("explains", () => {

@@ -1,7 +1,11 @@
 /** The OpenAPI document of a running service as a list of operations with their inputs, for tests that walk it. */
+import { PROFILE_ID_PATTERN } from "../../src/api/requests/schemas.ts";
+import { DECIMAL_PATTERN } from "../../src/money/amount.ts";
 import type { TestService } from "./service.ts";
 
-/** A JSON Schema as far as the document uses them. A reference has been followed when it comes from here. */
+type Check = "amount" | "date_time" | "digits" | "profile_id" | "uuid";
+
+/** A JSON Schema as far as the document uses them. References have been followed when it comes from here. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -19,7 +23,10 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly propertyNames?: Schema;
   readonly additionalProperties?: boolean | Schema;
-  readonly "x-check"?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  /** The format of a text, by what the document says of it. */
+  readonly check?: Check;
 }
 
 export interface Input {
@@ -68,8 +75,11 @@ interface RawDocument {
 
 export async function readDocument(service: Pick<TestService, "call">): Promise<Document> {
   const { paths, components } = (await service.call("GET", "/openapi.json")).body as RawDocument;
-  const named = ({ $ref, ...rest }: Schema): Schema =>
-    $ref === undefined ? rest : (components.schemas[$ref.split("/").at(-1) ?? ""] ?? {});
+  const named = ({ $ref, ...rest }: Schema): Schema => {
+    if ($ref !== undefined) return { ...named(components.schemas[$ref.split("/").at(-1) ?? ""] ?? {}), ...rest };
+    const check = checkOf(rest);
+    return { ...rest, ...(rest.items && { items: named(rest.items) }), ...(check && { check }) };
+  };
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       operationId: operation.operationId,
@@ -82,6 +92,15 @@ export async function readDocument(service: Pick<TestService, "call">): Promise<
     })),
   );
   return { operations, components };
+}
+
+function checkOf({ format, pattern = "" }: Schema): Check | undefined {
+  if (format === "uuid") return "uuid";
+  if (format === "date-time") return "date_time";
+  if (pattern === PROFILE_ID_PATTERN) return "profile_id";
+  // An amount may be empty in some bodies.
+  if (pattern.endsWith(DECIMAL_PATTERN)) return "amount";
+  return pattern === "^[0-9]+$" ? "digits" : undefined;
 }
 
 function inputsOf({ parameters = [], requestBody }: RawOperation, named: (schema: Schema) => Schema): Input[] {

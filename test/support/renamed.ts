@@ -20,7 +20,8 @@ export function everythingRenamed(
   const own = operations.filter(({ path }) => path !== "/oauth2/token");
   find(own.map(({ inputs, responses }) => ({ inputs, responses })));
   // The token endpoint has the enums of its standard.
-  const { Token, TokenRequest, TokenError, ...schemas } = (components as { schemas: Record<string, Schema> }).schemas;
+  const { GrantType, TokenErrorCode, TokenType, ...schemas } = (components as { schemas: Record<string, Schema> })
+    .schemas;
   find(schemas);
   const paths = own.map(({ path }) => [path, `/z${path}`]);
   return {

@@ -39,7 +39,7 @@ export function namingOf({ operationId }: Operation, { name }: Input): Naming | 
 
 /** Whether the document says that it is an id, whatever it is called. */
 function looksLikeAnId({ name, schema }: Input): boolean {
-  const { format, "x-check": check } = schema.items ?? schema;
+  const { format, check } = schema.items ?? schema;
   return format === "uuid" || check === "uuid" || check === "profile_id" || /(^|_)ids?$/.test(name);
 }
 

@@ -3,6 +3,7 @@
  * whose schema names them by `x-word`. Any other text is the caller's own and is never touched.
  */
 import type { Dialect, Words } from "../../web/dialect/dialect.ts";
+import { SHOWN_AS } from "../openapi/document-schemas.ts";
 
 /** What a text is the word of. Nothing inside `done` is exchanged: it has been already. */
 export type WordKind = "asset" | "market" | "done";
@@ -14,6 +15,8 @@ export interface WordSchema {
   /** Of a list whose items the handler validates. */
   readonly "x-items"?: WordSchema;
   readonly properties?: Readonly<Record<string, WordSchema>>;
+  /** What the document shows instead. */
+  readonly [SHOWN_AS]?: { readonly anyOf: readonly WordSchema[] };
 }
 
 export type Direction = keyof Words;
@@ -73,7 +76,7 @@ export function enumWordsIn(schema: WordSchema): string[] {
   return [...own, ...inner.flatMap(enumWordsIn)];
 }
 
-/** A schema with the words of the dialect: in its enums, defaults and examples. */
+/** A schema with the words of the dialect: in its enums and defaults. */
 export function schemaIn(schema: WordSchema, dialect: Dialect): WordSchema {
   const exchange = exchangeIn(schema, dialect, "given");
   const {
@@ -81,13 +84,11 @@ export function schemaIn(schema: WordSchema, dialect: Dialect): WordSchema {
     items,
     "x-items": validated,
     properties,
+    [SHOWN_AS]: shown,
     ...rest
   } = schema as WordSchema & Readonly<Record<string, unknown>>;
   const copy: Record<string, unknown> = { ...rest };
-  if (exchange !== undefined) {
-    if ("default" in rest) copy.default = exchange(rest.default);
-    if (Array.isArray(rest.examples)) copy.examples = rest.examples.map(exchange);
-  }
+  if (exchange !== undefined && "default" in rest) copy.default = exchange(rest.default);
   if (words !== undefined)
     copy.enum = words.map((word) => (typeof word === "string" ? dialect.enums.given(word) : word));
   if (items !== undefined) copy.items = schemaIn(items, dialect);
@@ -97,5 +98,6 @@ export function schemaIn(schema: WordSchema, dialect: Dialect): WordSchema {
       Object.entries(properties).map(([name, inner]) => [name, schemaIn(inner, dialect)]),
     );
   }
+  if (shown !== undefined) copy[SHOWN_AS] = { anyOf: shown.anyOf.map((each) => schemaIn(each, dialect)) };
   return copy as WordSchema;
 }

@@ -1,13 +1,13 @@
 /**
- * Completes the OpenAPI document that is generated from the routes: addresses, tags, response descriptions, and named
- * schemas as components.
+ * Completes the OpenAPI document that is generated from the routes: addresses, tags, response descriptions, named schemas,
+ * and the recorded examples.
  */
-import { isDeepStrictEqual } from "node:util";
 import { tokenPath } from "../../oauth/oauth.ts";
-import { assert, must } from "../../std/assert.ts";
+import { must } from "../../std/assert.ts";
 import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
-
-export type Json = { [member: string]: unknown };
+import { exchangeIn } from "../dialect/schema-words.ts";
+import { ANSWERS, DocumentSchemas, type Json } from "./document-schemas.ts";
+import { type RecordedExample, recordedExamples } from "./recorded-examples.ts";
 
 /** Descriptions of the tags. Every operation has one of them. */
 const TAGS: Readonly<Record<string, string>> = {
@@ -37,73 +37,136 @@ export interface DocumentedAddresses {
   readonly tokensUrl: string;
 }
 
+interface Parameter {
+  readonly name: string;
+  readonly schema: Json;
+  readonly example?: unknown;
+}
+
+interface Media {
+  readonly schema: Json;
+  readonly [ANSWERS]?: readonly string[];
+}
+
+/** A request or a response. */
+interface Message {
+  readonly description?: string | undefined;
+  readonly headers?: Readonly<Record<string, Json>>;
+  readonly content?: Readonly<Record<string, Media>>;
+}
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: Message;
+  readonly responses: Readonly<Record<string, Message>>;
+}
+
+type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** @param recorded by operation, in our words */
 export function finishedDocument(
   made: Json,
   { baseUrl, tokensUrl }: DocumentedAddresses,
-  words: Dialect = OWN_DIALECT,
+  dialect: Dialect = OWN_DIALECT,
+  recorded = recordedExamples(baseUrl),
 ): Json {
   const elsewhere = tokensUrl === baseUrl ? undefined : tokensUrl;
-  const described: Record<string, Json> = {
-    ...tokenPath(elsewhere, words.scopes),
-    ...pathsIn(made.paths as Json, words),
+  const schemas = new DocumentSchemas();
+  const tags = new Set<string>();
+  const documented = (operation: Operation): Operation => {
+    for (const tag of operation.tags) tags.add(tag);
+    return documentedOperation(operation, schemas, dialect, recorded[operation.operationId]);
   };
-  const operations = Object.values(described).flatMap((path) => Object.values(path) as Json[]);
-  for (const operation of operations) describeResponses(operation);
-  const used = new Set(operations.flatMap((operation) => operation.tags as string[]));
-  const schemas: Record<string, Json> = {};
-  const paths = withNamedSchemas(described, schemas);
+  const all = { ...tokenPath(elsewhere), ...pathsIn(made.paths as Paths, dialect) };
+  const paths = mapValues(all, (path) => mapValues(path, documented));
   return {
     ...made,
     servers: [{ url: baseUrl, description: "This service." }],
-    tags: [...used].map((name) => ({ name, description: must(TAGS[name], `the tag ${name} has a description`) })),
+    tags: [...tags].map((name) => ({ name, description: must(TAGS[name], `the tag ${name} has a description`) })),
     paths,
     components: {
       securitySchemes: withTokenUrl(made.components as Json, `${tokensUrl}/oauth2/token`),
       headers: { "X-Request-Id": REQUEST_ID_HEADER },
-      schemas: Object.fromEntries(Object.entries(schemas).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: schemas.named(),
     },
   };
 }
 
 /** The paths as callers know them. */
-function pathsIn(paths: Json, { paths: exchanged }: Dialect): Record<string, Json> {
-  return Object.fromEntries(
-    Object.entries(paths).map(([path, item]) => [exchanged?.given(path) ?? path, item as Json]),
-  );
+function pathsIn(paths: Paths, { paths: exchanged }: Dialect): Paths {
+  return Object.fromEntries(Object.entries(paths).map(([path, item]) => [exchanged?.given(path) ?? path, item]));
 }
 
-function describeResponses(operation: Json): void {
-  for (const response of Object.values(operation.responses as Record<string, Json>)) {
-    if (response.description === "Default Response") response.description = "Success.";
-    response.headers = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" }, ...(response.headers as Json) };
-  }
+function documentedOperation(
+  { parameters, requestBody, responses, ...operation }: Operation,
+  schemas: DocumentSchemas,
+  dialect: Dialect,
+  { parameters: sent = {}, body, response, problems = {} }: RecordedExample = {},
+): Operation {
+  const documented = ({ content, ...message }: Message, example: unknown): Message => {
+    const mediaOf = ({ schema, [ANSWERS]: answers }: Media): Media => ({
+      schema: schemas.shown(schema),
+      ...(answers === undefined
+        ? withExample(exampleIn(example, schema, dialect))
+        : { examples: examplesOf(answers, problems, dialect) }),
+    });
+    return content === undefined ? message : { ...message, content: mapValues(content, mediaOf) };
+  };
+  const parameterOf = ({ schema, example: _none, ...parameter }: Parameter): Parameter => ({
+    ...parameter,
+    schema: schemas.shown(schema),
+    ...withExample(exampleIn(sent[parameter.name], schema, dialect)),
+  });
+  return {
+    ...operation,
+    ...(parameters && { parameters: parameters.map(parameterOf) }),
+    ...(requestBody && { requestBody: documented(requestBody, body) }),
+    responses: mapValues(responses, (each) => documented(describedResponse(each), response)),
+  };
+}
+
+const withExample = (example: unknown): object => (example === undefined ? {} : { example });
+
+/** What was recorded, in the words of a dialect. Nothing if its schema does not say where words are. */
+function exampleIn(recorded: unknown, schema: Json, dialect: Dialect): unknown {
+  if (dialect.isOwn || recorded === undefined) return recorded;
+  if (schema.title === "Token") return { ...(recorded as object), scope: scopesIn(recorded as Token, dialect) };
+  const exchange = exchangeIn(schema, dialect, "given");
+  if (JSON.stringify(schema).includes('"x-word":"done"')) return undefined;
+  return exchange === undefined ? recorded : exchange(recorded);
+}
+
+interface Token {
+  readonly scope: string;
+}
+
+const scopesIn = ({ scope }: Token, { scopes }: Dialect): string => scope.split(" ").map(scopes.given).join(" ");
+
+/** The answers of these names, of which some cannot be provoked. Their texts quote our words, not those of a dialect. */
+function examplesOf(names: readonly string[], recorded: Readonly<Record<string, unknown>>, { isOwn }: Dialect): object {
+  const known = names.filter((name) => isOwn && recorded[name] !== undefined);
+  return Object.fromEntries(known.map((name) => [name, { value: recorded[name] }]));
+}
+
+function describedResponse({ description, headers, ...response }: Message): Message {
+  return {
+    description: description === "Default Response" ? "Success." : description,
+    headers: { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" }, ...headers },
+    ...response,
+  };
+}
+
+function mapValues<From, To>(
+  values: Readonly<Record<string, From>>,
+  change: (value: From) => To,
+): Readonly<Record<string, To>> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
 function withTokenUrl(components: Json, tokenUrl: string): Json {
   const { oauth2 } = components.securitySchemes as { oauth2: { flows: { clientCredentials: Json } } };
   const { clientCredentials } = oauth2.flows;
   return { oauth2: { ...oauth2, flows: { clientCredentials: { ...clientCredentials, tokenUrl } } } };
-}
-
-/**
- * Moves each schema that has a title into `schemas` under that name, and leaves a reference. Two schemas with one title
- * must be equal. Examples are not part of the comparison: they may differ from use to use.
- */
-function withNamedSchemas(value: unknown, schemas: Record<string, Json>): unknown {
-  if (Array.isArray(value)) return value.map((inner) => withNamedSchemas(inner, schemas));
-  if (typeof value !== "object" || value === null) return value;
-  const replaced = Object.fromEntries(
-    Object.entries(value).flatMap(([name, inner]) => {
-      if (name === "x-word") return [];
-      // An example is data, even when it looks like a schema.
-      return [[name, name === "example" || name === "examples" ? inner : withNamedSchemas(inner, schemas)]];
-    }),
-  );
-  // Many client generators need the type of an enum, though JSON Schema does not. All our enums are strings.
-  if (Array.isArray(replaced.enum)) return { type: "string", ...replaced };
-  const { title, examples: _moved, ...schema } = replaced;
-  if (typeof title !== "string" || typeof schema.type !== "string") return replaced;
-  assert(schemas[title] === undefined || isDeepStrictEqual(schemas[title], schema), `one schema has the name ${title}`);
-  schemas[title] = schema;
-  return { $ref: `#/components/schemas/${title}` };
 }

@@ -10,7 +10,8 @@ import type { Dialect } from "../../web/dialect/dialect.ts";
 import type { Access } from "../access/guard.ts";
 import type { Api } from "../api.ts";
 import type { ObjectSchema } from "../requests/body-reader.ts";
-import { finishedDocument, type Json } from "./openapi-document.ts";
+import type { Json } from "./document-schemas.ts";
+import { finishedDocument } from "./openapi-document.ts";
 
 interface Addresses {
   readonly baseUrl: () => string;

@@ -2,10 +2,12 @@
 import { Type } from "typebox";
 import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
 import type { Api } from "../api.ts";
-import { PROBLEM_EXAMPLES, PROBLEM_PAGES } from "./problem-texts.ts";
-import { notFound, PROBLEM_KINDS, Problem, type ProblemSlug, problemBody } from "./problems.ts";
+import { recordedExamples } from "../openapi/recorded-examples.ts";
+import { PROBLEM_PAGES } from "./problem-texts.ts";
+import { notFound, PROBLEM_KINDS, type ProblemSlug } from "./problems.ts";
 
 export function problemPages(api: Api, baseUrl: () => string, dialect: Dialect = OWN_DIALECT): void {
+  const pages = new Map<ProblemSlug, string>();
   api.get(
     "/problems/:slug",
     { config: { scope: "public" }, schema: { hide: true, params: Type.Object({ slug: Type.String() }) } },
@@ -13,7 +15,9 @@ export function problemPages(api: Api, baseUrl: () => string, dialect: Dialect =
       const { slug } = request.params;
       if (!isSlug(slug)) throw notFound("no such path");
       reply.headers(PAGE_HEADERS).type("text/html; charset=utf-8");
-      return pageOf(slug, baseUrl(), dialect);
+      const page = pages.get(slug) ?? pageOf(slug, baseUrl(), dialect);
+      pages.set(slug, page);
+      return page;
     },
   );
 }
@@ -32,12 +36,7 @@ function pageOf(slug: ProblemSlug, baseUrl: string, dialect: Dialect): string {
   const { status } = PROBLEM_KINDS[slug];
   const title = dialect.problemTitles.given(PROBLEM_KINDS[slug].title);
   const { meaning, advice, meta } = PROBLEM_PAGES[slug];
-  const { detail, meta: exampleMeta } = PROBLEM_EXAMPLES[slug];
-  const example = problemBody(new Problem(slug, detail, { meta: exampleMeta }), {
-    baseUrl,
-    requestId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f01",
-    dialect,
-  });
+  const example = exampleOf(slug, baseUrl, dialect);
   const members = Object.entries(meta).map(
     ([name, text]) => `<dt><code>${escaped(name)}</code></dt><dd>${escaped(text)}</dd>`,
   );
@@ -64,11 +63,29 @@ dt { margin-top: .5rem }
 <dl>
 ${members.join("\n")}
 </dl>
-<h2>Example</h2>
-<pre>${escaped(JSON.stringify(example, null, 2))}</pre>
+${example === undefined ? "" : `<h2>Example</h2>\n<pre>${escaped(JSON.stringify(example, null, 2))}</pre>`}
 </body>
 </html>
 `;
+}
+
+/** The first one that was recorded of this type. */
+function exampleOf(slug: ProblemSlug, baseUrl: string, { problemTitles, problemTypes }: Dialect): object | undefined {
+  const type = `${baseUrl}/problems/${slug}`;
+  const recorded = Object.values(recordedExamples(baseUrl)).flatMap(({ problems = {} }) => Object.values(problems));
+  const found = (recorded as Recorded[]).find((problem) => problem.type === type);
+  return (
+    found && {
+      ...found,
+      type: problemTypes === undefined ? type : `${problemTypes}${slug}`,
+      title: problemTitles.given(found.title),
+    }
+  );
+}
+
+interface Recorded {
+  readonly type: string;
+  readonly title: string;
 }
 
 function escaped(text: string): string {

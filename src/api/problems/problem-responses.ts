@@ -1,8 +1,39 @@
 /** The error responses of an operation, for its schema. */
 import { type Static, type TNever, Type } from "typebox";
-import { PROBLEM_EXAMPLES } from "./problem-texts.ts";
-import { PROBLEM_JSON, PROBLEM_KINDS, Problem, type ProblemKind, problemBody } from "./problems.ts";
+import { ANSWERS } from "../openapi/document-schemas.ts";
+import { PROBLEM_JSON, PROBLEM_KINDS, type Problem, type ProblemKind } from "./problems.ts";
 import { problemKindOf, type RejectionCode } from "./rejection-problems.ts";
+
+const FailingFieldBody = Type.Object(
+  {
+    field: Type.String({ description: "Its path, like `amount`, `metadata.note` or `ids[3]`." }),
+    value: Type.Optional(
+      Type.Unsafe<string | number | boolean | null>({
+        type: ["string", "number", "boolean", "null"],
+        description: "As sent, shortened. Absent when nothing was sent, or when it may be a secret.",
+      }),
+    ),
+    rule: Type.String({ description: "What it breaks: a sentence without its subject." }),
+  },
+  { title: "FailingField", description: "A field of a request that breaks a rule." },
+);
+
+const ProblemMetaBody = Type.Object(
+  {
+    errors: Type.Optional(Type.Array(FailingFieldBody, { description: "Every field that breaks a rule." })),
+    required: Type.Optional(Type.Array(Type.String(), { description: "Scopes, one of which is needed." })),
+    granted: Type.Optional(Type.Array(Type.String(), { description: "The scopes of the token." })),
+    existing: Type.Optional(
+      Type.Object({}, { description: "The record that has the ref_id or nickname.", additionalProperties: true }),
+    ),
+  },
+  {
+    title: "ProblemMeta",
+    description:
+      "The details in machine-readable form. Its members depend on the problem's type; the page of the type describes them.",
+    additionalProperties: true,
+  },
+);
 
 export const ProblemBody = Type.Object(
   {
@@ -13,13 +44,7 @@ export const ProblemBody = Type.Object(
     title: Type.String({ description: "The same for every problem of the type." }),
     status: Type.Integer({ description: "The HTTP status." }),
     detail: Type.String({ description: "What went wrong with this request: the field, the value, the rule." }),
-    meta: Type.Object(
-      {},
-      {
-        additionalProperties: true,
-        description: "The details in machine-readable form. Its members depend on the type.",
-      },
-    ),
+    meta: ProblemMetaBody,
     request_id: Type.String({ description: "The id of the request, as in the header X-Request-Id." }),
   },
   { title: "Problem", description: "RFC 9457." },
@@ -31,8 +56,6 @@ declare module "fastify" {
     problemBodyOf(request: FastifyRequest, problem: Problem): Static<typeof ProblemBody>;
   }
 }
-
-const EXAMPLE_CONTEXT = { baseUrl: "https://api.example.com", requestId: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f01" };
 
 /**
  * Which rejections a route documents: only a type, from which `valueOrThrow` and `problemFor` take which ones its handler
@@ -51,35 +74,43 @@ export interface Documenting<Code> {
 /**
  * The responses of these problems, e.g.
  * `response: { 200: TransferBody, ...errors(400, "exceed_precision", 401, 403, "insufficient_funds", 503) }`.
+ * Each one has an example of its own in the OpenAPI document.
  * @param all a status stands for HTTP's own meaning, a code for the problem of this rejection
  */
 export function errors<const All extends readonly (Extract<ProblemKind, number> | RejectionCode)[]>(
   ...all: All
 ): Documented<Extract<All[number], RejectionCode>> {
-  const kinds = [...new Set(all.map((one) => (typeof one === "number" ? one : problemKindOf(one))))];
+  const byStatus = new Map<number, Answer[]>();
+  for (const answer of all.map(answerOf)) {
+    const { status } = PROBLEM_KINDS[answer.kind];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), answer]);
+  }
+  const responses = [...byStatus]
+    .toSorted(([a], [b]) => a - b)
+    .map(([status, answers]) => [status, responseOf(answers)]);
   // Handlers throw problems and return only successes.
-  return responsesOf(kinds) as Documented<Extract<All[number], RejectionCode>>;
+  return Object.fromEntries(responses) as Documented<Extract<All[number], RejectionCode>>;
 }
 
-function responsesOf(kinds: readonly ProblemKind[]): object {
-  const statuses = [...new Set(kinds.map((kind) => PROBLEM_KINDS[kind].status))].toSorted((a, b) => a - b);
-  return Object.fromEntries(
-    statuses.map((status) => [status, responseOf(kinds.filter((kind) => PROBLEM_KINDS[kind].status === status))]),
-  );
+interface Answer {
+  readonly kind: ProblemKind;
+  /** Of its example. */
+  readonly name: string;
 }
 
-function responseOf(kinds: readonly ProblemKind[]): object {
-  const [first] = kinds;
+function answerOf(one: Extract<ProblemKind, number> | RejectionCode): Answer {
+  if (typeof one === "string") return { kind: problemKindOf(one), name: one.replaceAll("_", "-") };
+  return { kind: one, name: PROBLEM_KINDS[one].title.toLowerCase().replaceAll(" ", "-") };
+}
+
+function responseOf(answers: readonly Answer[]): object {
+  const kinds = answers.map(({ kind }) => kind);
   const titles = [...new Set(kinds.map((kind) => PROBLEM_KINDS[kind].title))];
+  const [first] = kinds;
   return {
     description: `${titles.join(" or ")}.`,
     ...(first !== undefined && first in HEADERS ? { headers: HEADERS[first] } : {}),
-    content: {
-      [PROBLEM_JSON]: {
-        schema: ProblemBody,
-        examples: Object.fromEntries(kinds.map((kind) => [exampleName(kind), { value: exampleOf(kind) }])),
-      },
-    },
+    content: { [PROBLEM_JSON]: { schema: ProblemBody, [ANSWERS]: answers.map(({ name }) => name) } },
   };
 }
 
@@ -92,12 +123,3 @@ const HEADERS: Readonly<Partial<Record<ProblemKind, object>>> = {
   429: RETRY_AFTER,
   503: RETRY_AFTER,
 };
-
-function exampleName(kind: ProblemKind): string {
-  return typeof kind === "string" ? kind : PROBLEM_KINDS[kind].title.toLowerCase().replaceAll(" ", "-");
-}
-
-function exampleOf(kind: ProblemKind): object {
-  const { detail, ...rest } = PROBLEM_EXAMPLES[kind];
-  return problemBody(new Problem(kind, detail, rest), EXAMPLE_CONTEXT);
-}

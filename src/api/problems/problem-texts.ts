@@ -1,57 +1,5 @@
-/** The texts about each kind of problem: the examples of the OpenAPI document, and the problem pages. */
-import type { ProblemKind, ProblemMeta, ProblemSlug } from "./problems.ts";
-
-interface Example {
-  readonly detail: string;
-  readonly meta?: ProblemMeta;
-}
-
-const PROFILE_ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
-
-export const PROBLEM_EXAMPLES = {
-  400: {
-    detail: "profile_id is required",
-    meta: { errors: [{ field: "profile_id", rule: "is required" }] },
-  },
-  "exceed-precision": {
-    detail: 'amount "1.001" has more decimals than USD allows: 2',
-    meta: { asset: "USD", precision: 2 },
-  },
-  401: { detail: "the access token is malformed, expired, revoked or not valid from this address" },
-  403: {
-    detail: "insufficient scopes: found 'transfer:read_transfer', required one of '[funding:read_profile]'",
-    meta: { required: ["funding:read_profile"], granted: ["transfer:read_transfer"] },
-  },
-  "insufficient-funds": {
-    detail: `profile ${PROFILE_ID} has 10 USDG available, but 25.5 is needed`,
-    meta: { profile_id: PROFILE_ID, asset: "USDG", available: "10", needed: "25.5" },
-  },
-  "notional-value-too-large": {
-    detail: "the order is worth 10000000 USD, but an order on BTCUSD may be worth 5000000 at most",
-    meta: {
-      market: "BTCUSD",
-      order_type: "LIMIT",
-      order_notional_value: "10000000",
-      max_notional_value: "5000000",
-    },
-  },
-  "unavailable-market": { detail: "market BTCUSD is halted and accepts no new orders", meta: { market: "BTCUSD" } },
-  "not-cancellable": { detail: "order is not in cancellable state", meta: { status: "FILLED" } },
-  "profile-not-empty": { detail: "the profile holds 10 USDG", meta: { asset: "USDG", amount: "10" } },
-  404: { detail: `profile not found: ${PROFILE_ID}` },
-  405: { detail: "PATCH is not allowed on this path: use GET, HEAD" },
-  408: { detail: "the request did not arrive in time" },
-  "already-exists": { detail: 'ref_id "payout-0042" is already in use', meta: { existing: { id: PROFILE_ID } } },
-  413: { detail: "the body has more than 65536 bytes" },
-  414: { detail: "a segment of the path is too long" },
-  415: { detail: 'the content type is "text/plain": send application/json' },
-  426: { detail: "this is a feed: connect to it over WebSocket" },
-  429: { detail: "too many requests: try again in 3 seconds" },
-  431: { detail: "the headers are too many, or too long together with the request line" },
-  500: { detail: "internal error: quote the request_id when you report it" },
-  501: { detail: "the only transfer coding that is known here is chunked" },
-  503: { detail: "the service is at capacity: too many requests are waiting" },
-} as const satisfies Record<ProblemKind, Example>;
+/** The texts of the problem pages. */
+import type { ProblemSlug } from "./problems.ts";
 
 /** The page of a problem. `meta` describes each member of the problem's `meta`. */
 interface PageText {

@@ -6,13 +6,13 @@ import { annotatedBodies, annotationFilters, repeatableAnnotationFilters } from 
 import { Metadata, OrEmpty, Repeatable, ShortText } from "./schemas.ts";
 
 const { requestSchemas, responseSchemas, read, write } = annotatedBodies({
-  endUser: text("end_user", "Who it is for.", "ann"),
+  endUser: text("end_user", "Who it is for."),
   metadata: pairs("metadata"),
 });
 const Body = Type.Object({ amount: Type.String(), ...requestSchemas });
 
 test("annotations have the schemas of a short text, which may be empty in a request, and of metadata", () => {
-  const endUser = ShortText("Who it is for.", "ann");
+  const endUser = ShortText("Who it is for.");
   const metadata = Type.Optional(Metadata);
   expect(requestSchemas).toEqual({ end_user: OrEmpty(endUser), metadata });
   expect(responseSchemas).toEqual({ end_user: Type.Optional(endUser), metadata });
@@ -27,17 +27,17 @@ test("annotations are read from a body and written to one, under their names on 
 });
 
 const FILTERED = {
-  endUser: { ...text("end_user", "Who it is for.", "ann"), filter: filter("for", "Only those for this end user.") },
-  desk: text("desk", "Whose it is.", "desk-4"),
+  endUser: { ...text("end_user", "Who it is for."), filter: filter("for", "Only those for this end user.") },
+  desk: text("desk", "Whose it is."),
 };
 
 test("lists filter by the annotations that say so, by one value or by several", () => {
   const one = annotationFilters(FILTERED);
   expect(one.names).toEqual(["for"]);
-  expect(one.schemas).toEqual({ for: Type.Optional(ShortText("Only those for this end user.", "ann")) });
+  expect(one.schemas).toEqual({ for: Type.Optional(ShortText("Only those for this end user.")) });
   expect(one.read({ for: "ann" })).toEqual({ endUser: "ann" });
   const several = repeatableAnnotationFilters(FILTERED);
-  const schema = Repeatable(ShortText("Who it is for.", "ann"), "Only those for this end user.");
+  const schema = Repeatable(ShortText("Who it is for."), "Only those for this end user.");
   expect(several.schemas).toEqual({ for: schema });
   expect(several.read({ for: ["ann", "bob"] })).toEqual({ endUsers: ["ann", "bob"] });
 });

@@ -40,9 +40,7 @@ export function annotatedBodies<Described extends AnnotationDescriptions>(
     const schemas: Record<string, TSchema> = {};
     for (const [, annotation] of fields) {
       schemas[annotation.name] =
-        annotation.kind === "pairs"
-          ? Type.Optional(Metadata)
-          : text(ShortText(annotation.description, annotation.example));
+        annotation.kind === "pairs" ? Type.Optional(Metadata) : text(ShortText(annotation.description));
     }
     return schemas as SchemasOf<Described>;
   };
@@ -82,7 +80,7 @@ type OneOfEach<Described extends AnnotationDescriptions> = {
 export function annotationFilters<Described extends AnnotationDescriptions>(
   described: Described,
 ): AnnotationFilters<Described, TString, string, OneOfEach<Described>> {
-  const schemaOf = ({ filter, example }: Filtered<Described>) => Type.Optional(ShortText(filter.description, example));
+  const schemaOf = ({ filter }: Filtered<Described>) => Type.Optional(ShortText(filter.description));
   return filtersOf(described, schemaOf, ({ field }) => field);
 }
 
@@ -94,8 +92,8 @@ type SeveralOfEach<Described extends AnnotationDescriptions> = {
 export function repeatableAnnotationFilters<Described extends AnnotationDescriptions>(
   described: Described,
 ): AnnotationFilters<Described, TArray<TString>, readonly string[], SeveralOfEach<Described>> {
-  const schemaOf = ({ filter, description, example }: Filtered<Described>) =>
-    Repeatable(ShortText(description, example), filter.description);
+  const schemaOf = ({ filter, description }: Filtered<Described>) =>
+    Repeatable(ShortText(description), filter.description);
   return filtersOf(described, schemaOf, ({ field }) => `${field}s`);
 }
 

@@ -1,14 +1,14 @@
 /**
  * The schemas that routes share. A TypeBox schema is JSON Schema, so each is validator, type and documentation at once.
- * `x-check` names a check with its own error text (`field-formats.ts`); the keywords beside it serve client generators.
- * `x-word` says that a text is a code, which a dialect may have another word for (`dialect/schema-words.ts`).
+ * `x-check` names a check with its own error text (`field-formats.ts`); it is not in the document, for which the keywords
+ * beside it say the same. `x-word` says that a text is a code, which a dialect may have another word for
+ * (`dialect/schema-words.ts`).
  */
 import { type Static, type TProperties, type TSchema, type TSchemaOptions, type TString, Type } from "typebox";
 import { DECIMAL_MAX_LENGTH, DECIMAL_PATTERN } from "../../money/amount.ts";
 import { must } from "../../std/assert.ts";
 import { parseUuid, type Uuid } from "../../std/id.ts";
-
-const EXAMPLE_ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+import { MEANING } from "../openapi/document-schemas.ts";
 
 /** A request body. Unknown fields are rejected; optional ones may be null (`body-reader.ts`). */
 export function Body<Fields extends TProperties>(fields: Fields, options: TSchemaOptions = {}) {
@@ -21,27 +21,27 @@ export const Amount = Type.String({
   pattern: DECIMAL_PATTERN,
   maxLength: DECIMAL_MAX_LENGTH,
   "x-check": "amount",
-  examples: ["10.5"],
 });
 
 /** An amount in a response: canonical; may be zero. */
 export const Decimal = Type.String({
   description: "A decimal number: no exponent, no trailing zeros after the point.",
   pattern: DECIMAL_PATTERN,
-  examples: ["100.25"],
 });
 
-export const UuidText = Type.String({ format: "uuid", "x-check": "uuid", examples: [EXAMPLE_ID] });
+export const UuidText = Type.String({ format: "uuid", "x-check": "uuid" });
 
 /** Parses a UUID that has passed its schema. */
 export function uuidOf<Id extends Uuid = Uuid>(checked: string): Id {
   return must(parseUuid(checked), "the schema has checked that this is a UUID") as Id;
 }
 
+export const PROFILE_ID_PATTERN = "^(default|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$";
+
 export const ProfileIdParam = Type.String({
   description: "A profile's id, or `default` for the caller's DEFAULT profile.",
+  pattern: PROFILE_ID_PATTERN,
   "x-check": "profile_id",
-  examples: [EXAMPLE_ID],
 });
 
 export const AssetCode = Type.String({
@@ -49,27 +49,24 @@ export const AssetCode = Type.String({
   minLength: 1,
   maxLength: 100,
   "x-word": "asset",
-  examples: ["USDG"],
 });
 
 /** The code of an asset in a response. */
-export const AssetText = Type.String({ "x-word": "asset", examples: ["USD"] });
+export const AssetText = Type.String({ description: "The asset's code.", "x-word": "asset" });
 
 /** The code of a market in a response. */
 export const MarketText = Type.String({
   description: "The market's code.",
   "x-word": "market",
-  examples: ["BTCUSD"],
 });
 
 /** A string that we store and echo. */
-export function ShortText(description: string, example: string) {
-  return Type.String({ description, minLength: 1, maxLength: 100, examples: [example] });
+export function ShortText(description: string) {
+  return Type.String({ description, minLength: 1, maxLength: 100 });
 }
 
 export const RefId = ShortText(
   "The caller's own reference for this request, unique per kind of resource. If it is used again, the response is 409 with the first record.",
-  "payout-2026-11-21-0042",
 );
 
 /** An optional body field that counts as absent when it is empty: some clients send each field that they know. */
@@ -85,7 +82,6 @@ export const Metadata = Type.Unsafe<Record<string, string>>({
   maxProperties: 6,
   propertyNames: { minLength: 1, maxLength: 100 },
   additionalProperties: { type: "string", maxLength: 100 },
-  examples: [{ invoice: "2026-0042" }],
 });
 
 /** A time in a request: up to 9 decimals, any offset, compared at full precision (`time-range.ts`). */
@@ -93,11 +89,10 @@ export const DateTime = Type.String({
   description: "RFC 3339, with up to 9 decimals of a second.",
   format: "date-time",
   "x-check": "date_time",
-  examples: ["2026-11-21T09:30:00.000Z"],
 });
 
 /** A time in a response: RFC 3339 in UTC with exactly 3 decimals. */
-export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-21T09:30:00.000Z"] });
+export const Timestamp = Type.String({ format: "date-time" });
 
 /** A query parameter that may be given up to 100 times; a record matches if it has any of the values. */
 export function Repeatable<Item extends TSchema>(item: Item, description: string) {
@@ -114,8 +109,15 @@ export function Limit(standard: number, maximum: number) {
   });
 }
 
+/** An enum under a name of its own in the document. A use of it may have another description. */
+export function NamedEnum<Value extends string>(name: string, values: readonly Value[], description: string) {
+  return Type.Enum<Value[]>(values, { title: name, description, [MEANING]: description });
+}
+
+export const SortOrder = NamedEnum("SortOrder", ["ASC", "DESC"], "Oldest first or newest first.");
+
 export function Order(standard: "ASC" | "DESC") {
-  return Type.Enum(["ASC", "DESC"], { description: "Oldest first or newest first.", default: standard });
+  return { ...SortOrder, default: standard };
 }
 
 export const PageCursor = Type.Optional(
@@ -126,13 +128,13 @@ export const PageCursor = Type.Optional(
   }),
 );
 
-export function ListOf<Item extends TSchema>(item: Item) {
-  return Type.Object({
-    items: Type.Array(item),
-    next_page_cursor: Type.String({
-      description: "Pass it as page_cursor to get the next page; empty on the last page.",
-    }),
-  });
+export const NextPageCursor = Type.String({
+  description: "Pass it as page_cursor to get the next page; empty on the last page.",
+});
+
+export function ListOf<Item extends TSchema>(item: Item & { readonly title?: string }) {
+  const options = { title: `${item.title}List`, description: "A page of a list." };
+  return Type.Object({ items: Type.Array(item), next_page_cursor: NextPageCursor }, options);
 }
 
 export function ListQuery<Filters extends TProperties>(filters: Filters, limit: { standard: number; maximum: number }) {

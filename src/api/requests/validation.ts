@@ -5,6 +5,7 @@
 import type { FastifyRequest, FastifyServerOptions, preValidationHookHandler } from "fastify";
 import type { Static, TSchema } from "typebox";
 import { done, type Result, reject } from "../../std/result.ts";
+import { MEANING, SHOWN_AS } from "../openapi/document-schemas.ts";
 import { type FailingField, failingFields, invalid, type ShapeError } from "../problems/failing-fields.ts";
 import { CHECKS, isCheckName } from "../problems/field-formats.ts";
 import type { Problem } from "../problems/problems.ts";
@@ -43,6 +44,9 @@ export const AJV: FastifyServerOptions["ajv"] = {
       { keyword: "x-word", schemaType: "string" },
       // The schema of items that `readItem` validates one by one.
       { keyword: "x-items", schemaType: "object" },
+      // For the document only.
+      { keyword: MEANING },
+      { keyword: SHOWN_AS },
     ],
   },
 };

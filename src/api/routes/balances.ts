@@ -25,7 +25,6 @@ const BalanceBody = Type.Object(
   {
     title: "Balance",
     description: "The amount held by a CREATED conversion is in neither until it is settled or cancelled.",
-    examples: [{ asset: "USDG", available: "100.25", trading: "0" }],
   },
 );
 
@@ -35,7 +34,6 @@ const AtTime = Type.Optional(
       "The balance as of this time, inclusive. Default: now. A transfer is posted when it is decided, which can be shortly after its created_at.",
     format: "date-time",
     "x-check": "date_time",
-    examples: ["2026-11-21T09:30:00.000Z"],
   }),
 );
 

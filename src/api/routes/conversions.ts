@@ -33,6 +33,7 @@ import {
   Decimal,
   ListOf,
   ListQuery,
+  NamedEnum,
   Order,
   ProfileIdParam,
   RefId,
@@ -43,18 +44,11 @@ import {
 import { idsWithin, interval, readInterval } from "../requests/time-range.ts";
 import { filteredProfile } from "./path-profile.ts";
 
-const Status = Type.Enum([...CONVERSION_STATUSES], {
-  description:
-    "CREATED: the source amount is held. SETTLED: the target amount was paid. CANCELLED: the source amount was released.",
-});
-
-const EXAMPLE_REQUEST = {
-  profile_id: "0190d5a4-1111-7000-8000-000000000004",
-  amount: "250",
-  source_asset: "USD",
-  target_asset: "PYUSD",
-  ref_id: "mint-2026-11-21-0007",
-};
+const Status = NamedEnum(
+  "ConversionStatus",
+  CONVERSION_STATUSES,
+  "CREATED: the source amount is held. SETTLED: the target amount was paid. CANCELLED: the source amount was released.",
+);
 
 const ANNOTATED = annotatedBodies(CONVERSION_ANNOTATIONS);
 
@@ -86,15 +80,6 @@ export const ConversionBody = Type.Object(
     title: "Conversion",
     description:
       "A conversion of one asset to another, at par. A recipient profile, if given, receives the target asset.",
-    examples: [
-      {
-        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
-        ...EXAMPLE_REQUEST,
-        status: "CREATED",
-        created_at: "2026-11-21T09:30:00.000Z",
-        updated_at: "2026-11-21T09:30:00.000Z",
-      },
-    ],
   },
 );
 
@@ -116,7 +101,7 @@ const NewConversionBody = Body(
       }),
     ),
   },
-  { title: "NewConversion", examples: [EXAMPLE_REQUEST] },
+  { title: "NewConversion" },
 );
 
 const ANNOTATION_FILTERS = annotationFilters(CONVERSION_ANNOTATIONS);

@@ -17,55 +17,34 @@ import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { type Every, present } from "../domain-mapping.ts";
 import { untilNews, type Waiters } from "../event-streams/waiters.ts";
+import { SHOWN_AS } from "../openapi/document-schemas.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound, type Problem } from "../problems/problems.ts";
 import { encodeCursor, pageRequest } from "../requests/paging.ts";
-import { ListQuery, ProfileIdParam, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
+import { ListQuery, NamedEnum, ProfileIdParam, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
 import { ConversionBody, conversionBody } from "./conversions.ts";
 import { ExecutionBody, executionBody } from "./executions.ts";
-import { MarketBody, marketEventBody } from "./markets/markets.ts";
+import { MarketEventBody, marketEventBody } from "./markets/markets.ts";
 import { OrderBody, orderBody } from "./orders/order-body.ts";
 import { ProfileBody, profileBody } from "./profiles.ts";
 import { TransferBody, transferBody } from "./transfer-record.ts";
 
-const EXAMPLE = {
-  id: "00000000-002a-8f94-b5e4-e295b786fad9",
-  number: 42,
-  type: "conversion.settled",
-  object_type: "conversion",
-  version: 2,
-  object: {
-    id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
-    profile_id: "0190d5a4-1111-7000-8000-000000000004",
-    amount: "250",
-    source_asset: "USD",
-    target_asset: "PYUSD",
-    status: "SETTLED",
-    ref_id: "mint-2026-11-21-0007",
-    created_at: "2026-11-21T09:30:00.000Z",
-    updated_at: "2026-11-21T09:30:00.020Z",
-    settled_at: "2026-11-21T09:30:00.020Z",
-  },
-  created_at: "2026-11-21T09:30:00.031Z",
-  is_test: false,
-  undelivered_webhooks: [],
-};
+const EventType = NamedEnum("EventType", EVENT_TYPES, "What happened; docs/events.md has an example of each.");
 
 const EventNumber = Type.Integer({
   description: "Numbers the caller's events from 1, without gaps.",
   format: "int64",
   minimum: 1,
-  examples: [42],
 });
 
 export const EventBody = Type.Object(
   {
     id: { ...UuidText, description: "The same however often the event is read." },
     number: EventNumber,
-    type: Type.Enum([...EVENT_TYPES], { description: "What happened; docs/events.md has an example of each." }),
-    object_type: Type.Enum([...OBJECT_TYPES], { description: "What it happened to." }),
+    type: EventType,
+    object_type: NamedEnum("EventObjectType", OBJECT_TYPES, "What it happened to."),
     version: Type.Optional(
       Type.Integer({
         description: "The version of the object; rises with each change of it. Absent if it never changes.",
@@ -77,28 +56,32 @@ export const EventBody = Type.Object(
       description:
         "The object as it was after this event, whatever became of it later: a Transfer, Execution, Conversion, Order or Profile, as its own operation returns it; of a Market its code and status.",
       additionalProperties: true,
+      [SHOWN_AS]: { anyOf: [TransferBody, ExecutionBody, ConversionBody, OrderBody, ProfileBody, MarketEventBody] },
     }),
     created_at: { ...Timestamp, description: "When the event was made. Rises with the number." },
     is_test: Type.Boolean({ description: "Whether this is a sandbox." }),
     undelivered_webhooks: Type.Array(UuidText, { description: "Reserved: always empty.", maxItems: 0 }),
   },
-  { title: "Event", description: "Something that happened to one of the caller's objects.", examples: [EXAMPLE] },
+  { title: "Event", description: "Something that happened to one of the caller's objects." },
 );
 
-const EventList = Type.Object({
-  events: Type.Array(EventBody),
-  next_page_cursor: Type.String({
-    description:
-      "Pass it as page_cursor to get the next page; empty when there is nothing more by now. A page with filters may be short, or empty, and not be the last.",
-  }),
-  first_number: Type.Integer({
-    description: "The number of the oldest event that is still listed; 0 without any.",
-    format: "int64",
-  }),
-});
+const EventList = Type.Object(
+  {
+    events: Type.Array(EventBody),
+    next_page_cursor: Type.String({
+      description:
+        "Pass it as page_cursor to get the next page; empty when there is nothing more by now. A page with filters may be short, or empty, and not be the last.",
+    }),
+    first_number: Type.Integer({
+      description: "The number of the oldest event that is still listed; 0 without any.",
+      format: "int64",
+    }),
+  },
+  { title: "EventList", description: "A page of events." },
+);
 
 export const EVENT_FILTERS = {
-  type: Repeatable(Type.Enum([...EVENT_TYPES]), "Events of these types."),
+  type: Repeatable(EventType, "Events of these types."),
   object_id: Type.Optional(
     Type.String({ ...UuidText, description: "Events of this transfer, conversion, order or profile." }),
   ),
@@ -293,7 +276,7 @@ const OBJECT_BODIES = {
   transfer: TransferBody,
   execution: ExecutionBody,
   conversion: ConversionBody,
-  market: MarketBody,
+  market: MarketEventBody,
   order: OrderBody,
   profile: ProfileBody,
 } as const satisfies Record<CustomerEvent["object"]["type"], object>;

@@ -21,6 +21,7 @@ import {
   UuidText,
 } from "../requests/schemas.ts";
 import { interval, readInterval } from "../requests/time-range.ts";
+import { OrderSide } from "./orders/order-body.ts";
 import { filteredProfile, ownProfile } from "./path-profile.ts";
 
 const DESCRIPTION = `One record for each party of each match, newest first; \`execution_id\` increases with \`executed_at\`.
@@ -33,12 +34,11 @@ export const ExecutionBody = Type.Object(
   {
     execution_id: Type.String({
       description: "Decimal digits, at most 64 bits, unique over all markets.",
-      examples: ["911217432748032001"],
     }),
     order_id: { ...UuidText, description: "The party's own order." },
     executed_at: Timestamp,
     market: { ...MarketText, description: "The code of its market." },
-    side: Type.Enum(["BUY", "SELL"], { description: "The side of the party's own order." }),
+    side: { ...OrderSide, description: "The side of the party's own order." },
     amount: { ...Decimal, description: "In the base asset." },
     price: { ...Decimal, description: "The price of the resting order." },
     commission: { ...Decimal, description: 'The fee that the taker pays; "0" for the maker.' },
@@ -51,22 +51,6 @@ export const ExecutionBody = Type.Object(
   {
     title: "Execution",
     description: "One party's record of a match.",
-    examples: [
-      {
-        execution_id: "911217432748032001",
-        order_id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
-        executed_at: "2026-11-21T09:30:00.000Z",
-        market: "BTCUSD",
-        side: "BUY",
-        amount: "0.004",
-        price: "25000",
-        commission: "0.35",
-        commission_asset: "USD",
-        rebate: "0",
-        rebate_asset: "USD",
-        gross_trade_amount: "100",
-      },
-    ],
   },
 );
 
@@ -82,7 +66,6 @@ const FILTERS = {
       "x-check": "digits",
       minLength: 1,
       maxLength: 20,
-      examples: ["911217432748032001"],
     }),
   ),
   ...interval("range"),

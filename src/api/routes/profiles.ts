@@ -13,6 +13,7 @@ import {
   Body,
   ListOf,
   ListQuery,
+  NamedEnum,
   Order,
   ProfileIdParam,
   Repeatable,
@@ -22,8 +23,8 @@ import {
 } from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
 
-const NICKNAME = { minLength: 1, maxLength: 100, examples: ["payouts"] };
-const DESCRIPTION = { maxLength: 500, examples: ["Pays our suppliers."] };
+const NICKNAME = { minLength: 1, maxLength: 100 };
+const DESCRIPTION = { maxLength: 500 };
 
 const NewNickname = Type.String({
   ...NICKNAME,
@@ -36,42 +37,29 @@ export const ProfileBody = Type.Object(
     id: UuidText,
     nickname: Type.String(NICKNAME),
     description: Type.Optional(Type.String(DESCRIPTION)),
-    type: Type.Enum(["DEFAULT", "NORMAL"], { description: "Every customer has exactly one DEFAULT profile." }),
-    status: Type.Enum(["ACTIVE", "INACTIVE"], {
-      description: "An inactive profile can do nothing. A deposit reactivates it.",
-    }),
+    type: NamedEnum("ProfileType", ["DEFAULT", "NORMAL"], "Every customer has exactly one DEFAULT profile."),
+    status: NamedEnum(
+      "ProfileStatus",
+      ["ACTIVE", "INACTIVE"],
+      "An inactive profile can do nothing. A deposit reactivates it.",
+    ),
     created_at: Timestamp,
     updated_at: Timestamp,
   },
   {
     title: "Profile",
     description: "A holder of balances.",
-    examples: [
-      {
-        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
-        nickname: "payouts",
-        description: "Pays our suppliers.",
-        type: "NORMAL",
-        status: "ACTIVE",
-        created_at: "2026-11-21T09:30:00.000Z",
-        updated_at: "2026-11-21T09:30:00.000Z",
-      },
-    ],
   },
 );
 
-const EXAMPLES = [{ nickname: "payouts", description: "Pays our suppliers." }];
-const NewProfileBody = Body(
-  { nickname: NewNickname, description: NewDescription },
-  { title: "NewProfile", examples: EXAMPLES },
-);
+const NewProfileBody = Body({ nickname: NewNickname, description: NewDescription }, { title: "NewProfile" });
 const ChangeProfileBody = Body(
   {
     profile_id: Type.Optional({ ...ProfileIdParam, description: "The profile in the path again." }),
     nickname: Type.Optional(NewNickname),
     description: NewDescription,
   },
-  { title: "ProfileChange", examples: EXAMPLES },
+  { title: "ProfileChange" },
 );
 
 const IncludeDeactivated = Type.Boolean({ description: "Whether INACTIVE profiles are included.", default: false });
@@ -88,7 +76,7 @@ const ListProfilesQuery = ListQuery(
     ),
     include_deactivated: IncludeDeactivated,
     ...comparisons("created_at"),
-    order_by: Type.Enum(["CREATED_AT"], { description: "The sort key.", default: "CREATED_AT" }),
+    order_by: { ...NamedEnum("ProfileSortKey", ["CREATED_AT"], "The sort key."), default: "CREATED_AT" },
     order: Order("ASC"),
   },
   { standard: 1000, maximum: 1000 },

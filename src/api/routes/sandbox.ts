@@ -4,7 +4,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { Amount as Quantity } from "../../money/amount.ts";
 import type { AssetCode as Code } from "../../money/asset.ts";
-import { CRYPTO_NETWORKS, isOnNetwork, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
+import { isOnNetwork, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { requestedAmount, valueOrThrow } from "../domain-mapping.ts";
@@ -12,25 +12,29 @@ import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { Amount, AssetCode, Body, ProfileIdParam, ShortText, UuidText } from "../requests/schemas.ts";
 import { ownProfile } from "./path-profile.ts";
+import { CryptoNetworkText } from "./transfer-record.ts";
 
 const DepositBody = Body(
   {
     asset: AssetCode,
     amount: Amount,
-    crypto_network: Type.Optional(
-      Type.Enum([...CRYPTO_NETWORKS], {
-        description:
-          "Not for fiat. Default: ETHEREUM. BITCOIN, BITCOIN_CASH, LITECOIN and DOGECOIN are for their own coins, and these only for them and for ETHEREUM.",
-      }),
-    ),
+    crypto_network: Type.Optional({
+      ...CryptoNetworkText,
+      description:
+        "Not for fiat. Default: ETHEREUM. BITCOIN, BITCOIN_CASH, LITECOIN and DOGECOIN are for their own coins, and these only for them and for ETHEREUM.",
+    }),
     crypto_address: Type.Optional(
       ShortText(
         "The deposit address to record. Not for fiat. By default generated; the same for each profile and network.",
-        "0x52908400098527886E0F7030069857D2E4169EE7",
       ),
     ),
   },
-  { title: "NewDeposit", examples: [{ asset: "USDG", amount: "1000", crypto_network: "SOLANA" }] },
+  { title: "NewDeposit" },
+);
+
+const ActivityBody = Type.Object(
+  { activity_id: Type.String({ ...UuidText, description: "The id of the transfer." }) },
+  { title: "SandboxDeposit", description: "A simulated deposit." },
 );
 
 interface Parts {
@@ -57,7 +61,7 @@ export function sandboxRoutes(api: Api, { profiles, transfers, catalogue, lastPr
         params: Type.Object({ id: ProfileIdParam }),
         body: DepositBody,
         response: {
-          200: Type.Object({ activity_id: Type.String({ ...UuidText, description: "The id of the transfer." }) }),
+          200: ActivityBody,
           ...errors(400, 401, 403, ...REJECTIONS, 413, 415, 429, 500, 503),
         },
       },

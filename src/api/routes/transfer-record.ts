@@ -18,34 +18,54 @@ import {
 } from "../../transfers/transfers.ts";
 import { present } from "../domain-mapping.ts";
 import { annotatedBodies } from "../requests/annotated-bodies.ts";
-import { AssetCode, AssetText, Decimal, Timestamp, UuidText } from "../requests/schemas.ts";
+import { AssetCode, AssetText, Decimal, NamedEnum, Timestamp, UuidText } from "../requests/schemas.ts";
 
-export const SECONDARY_STATUSES = [
-  "TRAVEL_RULE_INFO_REQUESTED",
-  "TRAVEL_RULE_REJECTED",
-  "CUSTOMER_REJECTED",
-  "PENDING_CUSTOMER_APPROVAL",
-] as const;
+export const TransferTypeText = NamedEnum(
+  "TransferType",
+  RECORD_TYPES,
+  "What kind of movement it is, and for transfers between profiles which side of it.",
+);
 
-export const EXAMPLE_TRANSFER = {
-  id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
-  customer_id: "0190d5a4-0000-7000-8000-000000000002",
-  profile_id: "0190d5a4-1111-7000-8000-000000000004",
-  amount: "10.5",
-  total: "10.5",
-  fee: "0",
-  asset: "USDG",
-  direction: "DEBIT",
-  type: "PLATFORM_TRANSFER_DEBIT",
-  status: "COMPLETED",
-  created_at: "2026-11-21T09:30:00.000Z",
-  updated_at: "2026-11-21T09:30:00.000Z",
-  ref_id: "payout-2026-11-21-0042",
-  balance_asset: "USDG",
-  metadata: { invoice: "2026-0042" },
-  auto_conversion: {},
-  group_id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
-};
+export const TransferStatusText = NamedEnum(
+  "TransferStatus",
+  TRANSFER_STATUSES,
+  "PENDING: a deposit or withdrawal that is not complete. FAILED: it moved no money in the end.",
+);
+
+export const SecondaryStatus = NamedEnum(
+  "TransferSecondaryStatus",
+  ["TRAVEL_RULE_INFO_REQUESTED", "TRAVEL_RULE_REJECTED", "CUSTOMER_REJECTED", "PENDING_CUSTOMER_APPROVAL"],
+  "Reserved: no record has one.",
+);
+
+export const CryptoNetworkText = NamedEnum("CryptoNetwork", CRYPTO_NETWORKS, "The network of a crypto transfer.");
+
+const Direction = NamedEnum(
+  "TransferDirection",
+  ["CREDIT", "DEBIT"],
+  "CREDIT increased the balance, DEBIT reduced it.",
+);
+
+const StatusDetails = Type.Object(
+  {
+    // An object, as each member of the vendor's is: its clients read it as one, whatever it is called.
+    progress: Type.Object(
+      {
+        step: NamedEnum(
+          "TransferStep",
+          ["REQUESTED", "APPROVED", "SENT", "FAILED", "CANCELLED"],
+          "The last step that was taken.",
+        ),
+        message: Type.String({ description: "The step in words." }),
+      },
+      { title: "TransferProgress", description: "How far it is." },
+    ),
+  },
+  {
+    title: "TransferStatusDetails",
+    description: "How far a PENDING deposit or withdrawal is, or why it FAILED. Not of a COMPLETED record.",
+  },
+);
 
 const ANNOTATED = annotatedBodies(TRANSFER_ANNOTATIONS);
 
@@ -59,13 +79,11 @@ export const TransferBody = Type.Object(
       ...Decimal,
       description: "The absolute change of the balance: a deposit less its fee, a withdrawal plus its fee.",
     }),
-    fee: Type.String({ ...Decimal, examples: ["0"], description: 'The fee: always "0".' }),
+    fee: Type.String({ ...Decimal, description: 'The fee: always "0".' }),
     asset: AssetCode,
-    direction: Type.Enum(["CREDIT", "DEBIT"], { description: "CREDIT increased the balance, DEBIT reduced it." }),
-    type: Type.Enum([...RECORD_TYPES]),
-    status: Type.Enum([...TRANSFER_STATUSES], {
-      description: "PENDING: a deposit or withdrawal that is not complete. FAILED: it moved no money in the end.",
-    }),
+    direction: Direction,
+    type: TransferTypeText,
+    status: TransferStatusText,
     created_at: Timestamp,
     updated_at: Timestamp,
     ...ANNOTATED.responseSchemas,
@@ -76,24 +94,15 @@ export const TransferBody = Type.Object(
       ...AssetText,
       description: "The asset whose balance changed; the same as asset.",
     }),
-    secondary_status: Type.Optional(Type.Object({}, { description: "Reserved." })),
-    status_details: Type.Optional(
-      Type.Object(
-        {
-          // An object, as each member of the vendor's is: its clients read it as one, whatever it is called.
-          progress: Type.Object({
-            step: Type.Enum(["REQUESTED", "APPROVED", "SENT", "FAILED", "CANCELLED"]),
-            message: Type.String({ examples: ["Approved, not sent yet"] }),
-          }),
-        },
-        { description: "How far a PENDING deposit or withdrawal is, or why it FAILED. Not of a COMPLETED record." },
-      ),
-    ),
+    secondary_status: Type.Optional(SecondaryStatus),
+    status_details: Type.Optional(StatusDetails),
     destination_address: Type.Optional(Type.String({ description: "The destination of a crypto transfer." })),
-    crypto_network: Type.Optional(Type.Enum([...CRYPTO_NETWORKS])),
+    crypto_network: Type.Optional(CryptoNetworkText),
     crypto_tx_hash: Type.Optional(Type.String({ description: "The hash of the on-chain transaction." })),
     crypto_tx_index: Type.Optional(Type.String({ description: "The output's index within the transaction." })),
-    auto_conversion: Type.Optional(Type.Object({}, { description: "Always empty: transfers do not convert." })),
+    auto_conversion: Type.Optional(
+      Type.Object({}, { description: "Always empty: transfers do not convert.", additionalProperties: false }),
+    ),
     group_id: Type.Optional(
       Type.String({ description: "The same on both records of an internal or platform transfer.", format: "uuid" }),
     ),
@@ -106,7 +115,6 @@ export const TransferBody = Type.Object(
   {
     title: "Transfer",
     description: "One profile's side of a movement. A transfer between profiles has two, with one group_id.",
-    examples: [EXAMPLE_TRANSFER],
   },
 );
 

@@ -7,10 +7,8 @@ import { METADATA, ofSide, pairs } from "../../ledger/annotations.ts";
 import { formatInstant, parseInstant } from "../../std/clock.ts";
 import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
 import {
-  RECORD_TYPES,
   type RecordPosition,
   TRANSFER_ANNOTATIONS,
-  TRANSFER_STATUSES,
   type TransferFilter,
   type TransferRecord,
   type TransferRequest,
@@ -31,15 +29,24 @@ import {
   Body,
   ListOf,
   ListQuery,
+  NamedEnum,
   ProfileIdParam,
   RefId,
   Repeatable,
   ShortText,
+  SortOrder,
   UuidText,
   uuidOf,
 } from "../requests/schemas.ts";
 import { comparisons, idsWithin, readComparisons } from "../requests/time-range.ts";
-import { PAIRED_TYPES, SECONDARY_STATUSES, TransferBody, transferBody } from "./transfer-record.ts";
+import {
+  PAIRED_TYPES,
+  SecondaryStatus,
+  TransferBody,
+  TransferStatusText,
+  TransferTypeText,
+  transferBody,
+} from "./transfer-record.ts";
 
 const FROM = annotatedBodies({ ...ofSide("from_", TRANSFER_ANNOTATIONS), metadata: METADATA });
 const TO = annotatedBodies({ ...ofSide("to_", TRANSFER_ANNOTATIONS), metadata: pairs("recipient_metadata") });
@@ -56,16 +63,6 @@ export const MoveBody = Body(
   },
   {
     title: "NewTransfer",
-    examples: [
-      {
-        from_profile_id: "0190d5a4-1111-7000-8000-000000000004",
-        to_profile_id: "0190d5a4-2222-7000-8000-000000000006",
-        amount: "10.5",
-        asset: "USDG",
-        ref_id: "payout-2026-11-21-0042",
-        metadata: { invoice: "2026-0042" },
-      },
-    ],
   },
 );
 
@@ -76,32 +73,28 @@ const ListTransfersQuery = ListQuery(
     profile_ids: Repeatable(ProfileIdParam, "Records of these profiles."),
     ids: Repeatable(UuidText, "These records."),
     group_ids: Repeatable(UuidText, "The records of these internal and platform transfers."),
-    ref_ids: Repeatable(ShortText("A ref_id.", "payout-0042"), "Records with these ref_ids."),
+    ref_ids: Repeatable(ShortText("A ref_id."), "Records with these ref_ids."),
     crypto_tx_hashes: Repeatable(
-      ShortText(
-        "The hash of a transaction on a chain.",
-        "0x5d3f7c8e2a1b4d6f5d3f7c8e2a1b4d6f5d3f7c8e2a1b4d6f5d3f7c8e2a1b4d6f",
-      ),
+      ShortText("The hash of a transaction on a chain."),
       "Deposits and withdrawals of these transactions. Hexadecimal digits match in either case, with 0x or without.",
     ),
     ...ANNOTATION_FILTERS.schemas,
-    type: Repeatable(Type.Enum([...RECORD_TYPES]), "Records of these types."),
+    type: Repeatable(TransferTypeText, "Records of these types."),
     statuses: Repeatable(
-      Type.Enum([...TRANSFER_STATUSES]),
+      TransferStatusText,
       "Records with these statuses. Transfers between profiles are always COMPLETED.",
     ),
-    secondary_statuses: Repeatable(
-      Type.Enum([...SECONDARY_STATUSES]),
-      "Records with these secondary statuses. Currently none has one.",
-    ),
+    secondary_statuses: Repeatable(SecondaryStatus, "Records with these secondary statuses. Currently none has one."),
     ...comparisons("created_at"),
     ...comparisons("updated_at"),
-    order_by: Type.Enum(["CREATED_AT", "UPDATED_AT"], { description: "The sort key.", default: "CREATED_AT" }),
-    order: Type.Optional(
-      Type.Enum(["ASC", "DESC"], {
-        description: "Oldest first or newest first. Default: DESC, or ASC when ordered by UPDATED_AT.",
-      }),
-    ),
+    order_by: {
+      ...NamedEnum("TransferSortKey", ["CREATED_AT", "UPDATED_AT"], "The sort key."),
+      default: "CREATED_AT",
+    },
+    order: Type.Optional({
+      ...SortOrder,
+      description: "Oldest first or newest first. Default: DESC, or ASC when ordered by UPDATED_AT.",
+    }),
   },
   { standard: 100, maximum: 1000 },
 );

@@ -1,10 +1,7 @@
 /** The token endpoint in the API's OpenAPI document. Written by hand, because its route is that of the auth server. */
 import { CLIENT_ID_MAX_LENGTH, SECRET_MAX_LENGTH } from "../../customers/clients/clients.ts";
-import { OWN_DIALECT, type Words } from "../../web/dialect/dialect.ts";
-import { TOKEN_LIFE_SECONDS } from "../keys/signing-keys.ts";
-import type { Scope } from "../scopes.ts";
 import { TOKEN_PATH } from "./metadata.ts";
-import { TOKEN_ERRORS, type TokenError } from "./token-error.ts";
+import { TOKEN_ERRORS } from "./token-error.ts";
 
 const TOKEN_REQUEST = {
   type: "object",
@@ -12,7 +9,7 @@ const TOKEN_REQUEST = {
   description: "RFC 6749, section 4.4.2. No parameter may occur twice; unknown parameters are ignored.",
   required: ["grant_type"],
   properties: {
-    grant_type: { enum: ["client_credentials"] },
+    grant_type: { title: "GrantType", description: "RFC 6749, section 4.4.2.", enum: ["client_credentials"] },
     client_id: {
       type: "string",
       description: "Omitted with HTTP Basic.",
@@ -32,14 +29,6 @@ const TOKEN_REQUEST = {
   },
 };
 
-const TOKEN_REQUEST_EXAMPLE = {
-  grant_type: "client_credentials",
-  client_id: "acme",
-  client_secret: "correct horse battery staple",
-};
-
-const EXAMPLE_SCOPES: readonly Scope[] = ["transfer:read_transfer", "transfer:write_platform_transfer"];
-
 const TOKEN = {
   type: "object",
   title: "Token",
@@ -49,14 +38,8 @@ const TOKEN = {
     access_token: { type: "string", description: "Send it as `Authorization: Bearer <access_token>`." },
     expires_in: { type: "integer", description: "The lifetime of the token in seconds." },
     scope: { type: "string", description: "The granted scopes, separated by spaces." },
-    token_type: { enum: ["bearer"] },
+    token_type: { title: "TokenType", description: "RFC 6750.", enum: ["bearer"] },
   },
-};
-
-const TOKEN_EXAMPLE = {
-  access_token: "eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCJ9.e30.c2lnbmF0dXJl",
-  expires_in: TOKEN_LIFE_SECONDS,
-  token_type: "bearer",
 };
 
 const TOKEN_ERROR = {
@@ -65,7 +48,11 @@ const TOKEN_ERROR = {
   description: "RFC 6749, section 5.2.",
   required: ["error", "error_description"],
   properties: {
-    error: { enum: Object.keys(TOKEN_ERRORS) },
+    error: {
+      title: "TokenErrorCode",
+      description: "RFC 6749, sections 5.2 and 4.1.2.1.",
+      enum: Object.keys(TOKEN_ERRORS),
+    },
     error_description: { type: "string", description: "A human-readable explanation." },
   },
 };
@@ -75,8 +62,7 @@ const RETRY_AFTER = {
 };
 
 /** @param url the address that serves it, if that is not the API's */
-export function tokenPath(url: string | undefined, scopeWords: Words = OWN_DIALECT.scopes) {
-  const scope = EXAMPLE_SCOPES.map(scopeWords.given).join(" ");
+export function tokenPath(url: string | undefined) {
   return {
     [TOKEN_PATH]: {
       post: {
@@ -92,55 +78,35 @@ export function tokenPath(url: string | undefined, scopeWords: Words = OWN_DIALE
           content: Object.fromEntries(
             ["multipart/form-data", "application/x-www-form-urlencoded"].map((mediaType) => [
               mediaType,
-              { schema: TOKEN_REQUEST, example: { ...TOKEN_REQUEST_EXAMPLE, scope } },
+              { schema: TOKEN_REQUEST },
             ]),
           ),
         },
         responses: {
           200: {
             description: "The token. Not cacheable.",
-            content: { "application/json": { schema: TOKEN, example: { ...TOKEN_EXAMPLE, scope } } },
+            content: { "application/json": { schema: TOKEN } },
           },
-          ...errorResponse("invalid_scope", "The request cannot be granted.", {
-            example: "the client does not hold the scope transfer:read_transfer",
+          400: errorResponse("The request cannot be granted.", [
+            "invalid-request",
+            "unsupported-grant-type",
+            "invalid-scope",
+          ]),
+          401: errorResponse("The client is unknown or disabled, or its secret is wrong.", ["invalid-client"], {
+            "WWW-Authenticate": { description: "Only for clients that use HTTP Basic.", schema: { type: "string" } },
           }),
-          ...errorResponse("invalid_client", "The client is unknown or disabled, or its secret is wrong.", {
-            example: "client authentication failed",
-            headers: {
-              "WWW-Authenticate": { description: "Only for clients that use HTTP Basic.", schema: { type: "string" } },
-            },
-          }),
-          429: response("temporarily_unavailable", "Too many requests from this address.", {
-            example: "too many requests from this address: try again in 1 s",
-            headers: RETRY_AFTER,
-          }),
-          ...errorResponse("server_error", "An internal error.", {
-            example: "internal error: quote the X-Request-Id when you report it",
-          }),
-          ...errorResponse("temporarily_unavailable", "The service cannot issue tokens at the moment.", {
-            example: "the database cannot be reached",
-            headers: RETRY_AFTER,
-          }),
+          429: errorResponse("Too many requests from this address.", ["too-many-requests"], RETRY_AFTER),
+          500: errorResponse("An internal error.", ["internal-server-error"]),
+          503: errorResponse("The service cannot issue tokens at the moment.", ["service-unavailable"], RETRY_AFTER),
         },
       },
     },
   };
 }
 
-interface ErrorExample {
-  readonly example: string;
-  readonly headers?: object;
-}
+type Headers = Record<string, { description: string; schema: { type: string } }>;
 
-/** An error response, under its status. */
-function errorResponse(error: TokenError, description: string, example: ErrorExample) {
-  return { [TOKEN_ERRORS[error]]: response(error, description, example) };
-}
-
-function response(error: TokenError, description: string, { example, headers = {} }: ErrorExample) {
-  return {
-    description,
-    headers,
-    content: { "application/json": { schema: TOKEN_ERROR, example: { error, error_description: example } } },
-  };
+/** @param examples the names of its examples, which are recorded (`api/openapi/document-schemas.ts`) */
+function errorResponse(description: string, examples: readonly string[], headers: Headers = {}) {
+  return { description, headers, content: { "application/json": { schema: TOKEN_ERROR, "x-answers": examples } } };
 }

@@ -1,8 +1,8 @@
 /** A bulk of transfers on the wire. */
 import { type Static, Type } from "typebox";
 import { ProblemBody } from "../../problems/problem-responses.ts";
-import { Body, RefId } from "../../requests/schemas.ts";
-import { EXAMPLE_TRANSFER, TransferBody } from "../transfer-record.ts";
+import { Body, NamedEnum, RefId } from "../../requests/schemas.ts";
+import { TransferBody } from "../transfer-record.ts";
 import { MoveBody } from "../transfers.ts";
 
 /** Of the whole body. An item has 24 at most, and about 8 with what is usual. */
@@ -24,7 +24,11 @@ export const ItemBody = Body(
   { title: "NewBulkTransferItem" },
 );
 
-const MODES = ["independent", "atomic"] as const;
+const Mode = NamedEnum(
+  "BulkMode",
+  ["independent", "atomic"],
+  "independent: each item takes effect on its own. atomic: all items or none.",
+);
 
 export const BulkBody = Body(
   {
@@ -34,9 +38,7 @@ export const BulkBody = Body(
         description: "The caller's own reference for the bulk. Echoed, never claimed: only the items' ref_ids are.",
       }),
     ),
-    mode: Type.Enum([...MODES], {
-      description: "independent: each item takes effect on its own. atomic: all items or none.",
-    }),
+    mode: Mode,
     dry_run: Type.Optional(
       Type.Boolean({ description: "Whether the items are only tried: nothing is saved. Default: false." }),
     ),
@@ -49,22 +51,6 @@ export const BulkBody = Body(
   },
   {
     title: "NewBulkTransfer",
-    examples: [
-      {
-        ref_id: "payroll-2026-11",
-        mode: "independent",
-        items: [
-          {
-            from_profile_id: EXAMPLE_TRANSFER.profile_id,
-            to_profile_id: "0190d5a4-2222-7000-8000-000000000006",
-            amount: EXAMPLE_TRANSFER.amount,
-            asset: EXAMPLE_TRANSFER.asset,
-            ref_id: EXAMPLE_TRANSFER.ref_id,
-            metadata: EXAMPLE_TRANSFER.metadata,
-          },
-        ],
-      },
-    ],
   },
 );
 
@@ -85,10 +71,11 @@ const ItemResult = Type.Object(
   {
     index: Type.Integer({ description: "The item's place in the request, from 0." }),
     ref_id: Type.Optional(Type.String({ description: "The item's ref_id, if it has one." })),
-    status: Type.Enum(Object.values(STATUSES), {
-      description:
-        "COMPLETED: posted. REJECTED: see `problem`. EXISTS: its ref_id is that of `transfer`. NOT_TRIED: nothing was done. WOULD_COMPLETE: a dry run. UNKNOWN: it may have been posted. What is NOT_TRIED or UNKNOWN can be sent again.",
-    }),
+    status: NamedEnum(
+      "BulkItemStatus",
+      Object.values(STATUSES),
+      "COMPLETED: posted. REJECTED: see `problem`. EXISTS: its ref_id is that of `transfer`. NOT_TRIED: nothing was done. WOULD_COMPLETE: a dry run. UNKNOWN: it may have been posted. What is NOT_TRIED or UNKNOWN can be sent again.",
+    ),
     transfer: Type.Optional(TransferBody),
     problem: Type.Optional(ProblemBody),
   },
@@ -101,7 +88,7 @@ export const BulkResult = Type.Object(
       description: "The id of the request, as in the header X-Request-Id. Nothing is stored under it.",
     }),
     ref_id: Type.Optional(Type.String({ description: "The bulk's ref_id, as sent." })),
-    mode: Type.Enum([...MODES]),
+    mode: Mode,
     dry_run: Type.Boolean(),
     counts: Type.Object(
       {
@@ -119,16 +106,6 @@ export const BulkResult = Type.Object(
   {
     title: "BulkTransfer",
     description: "What became of each item of a bulk.",
-    examples: [
-      {
-        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f02",
-        ref_id: "payroll-2026-11",
-        mode: "independent",
-        dry_run: false,
-        counts: { completed: 1, rejected: 0, exists: 0, not_tried: 0, would_complete: 0, unknown: 0 },
-        items: [{ index: 0, ref_id: EXAMPLE_TRANSFER.ref_id, status: "COMPLETED", transfer: EXAMPLE_TRANSFER }],
-      },
-    ],
   },
 );
 

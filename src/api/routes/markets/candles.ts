@@ -16,7 +16,7 @@ import type { Api } from "../../api.ts";
 import { invalid } from "../../problems/failing-fields.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { page, pageRequest } from "../../requests/paging.ts";
-import { Decimal, ListQuery, MarketText, Order, Timestamp } from "../../requests/schemas.ts";
+import { Decimal, ListQuery, MarketText, NamedEnum, NextPageCursor, Order, Timestamp } from "../../requests/schemas.ts";
 import { interval, readInterval } from "../../requests/time-range.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
@@ -26,7 +26,7 @@ Give exactly one of \`increment\` and \`max_data_points\`. The range selects can
 
 const CandleBody = Type.Object(
   {
-    timestamp: { ...Timestamp, description: "Its start.", examples: ["2026-11-21T09:30:00.000Z"] },
+    timestamp: { ...Timestamp, description: "Its start." },
     open: { ...Decimal, description: "The first price in it." },
     high: Decimal,
     low: Decimal,
@@ -36,9 +36,21 @@ const CandleBody = Type.Object(
   { title: "Candle", description: "The trades of one increment of time." },
 );
 
+const IncrementText = NamedEnum("CandleIncrement", INCREMENTS, "The length of a candle.");
+
+const CandleList = Type.Object(
+  {
+    market: MarketText,
+    increment: IncrementText,
+    items: Type.Array(CandleBody),
+    next_page_cursor: NextPageCursor,
+  },
+  { title: "CandleList", description: "A page of a market's candles." },
+);
+
 const Query = ListQuery(
   {
-    increment: Type.Optional(Type.Enum(INCREMENTS, { description: "The length of a candle." })),
+    increment: Type.Optional(IncrementText),
     max_data_points: Type.Optional(
       Type.Integer({
         description: "Selects the shortest increment with at most this many candles in the range.",
@@ -71,14 +83,7 @@ export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | 
         params: Type.Object({ market: MarketParam }),
         querystring: Query,
         response: {
-          200: Type.Object({
-            market: MarketText,
-            increment: Type.Enum(INCREMENTS),
-            items: Type.Array(CandleBody),
-            next_page_cursor: Type.String({
-              description: "Pass it as page_cursor to get the next page; empty on the last page.",
-            }),
-          }),
+          200: CandleList,
           ...errors(400, 401, 403, 404, 429, 500, 503),
         },
       },

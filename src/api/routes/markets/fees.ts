@@ -5,17 +5,15 @@ import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
-import { AssetText, Decimal, ListOf, MarketText, Timestamp } from "../../requests/schemas.ts";
+import { AssetText, Decimal, ListOf, MarketText, NamedEnum, Timestamp } from "../../requests/schemas.ts";
 
 const TakerRate = {
   ...Decimal,
   description: "The taker's commission, as a fraction of the gross trade amount.",
-  examples: ["0.0025"],
 };
 const MakerRebate = {
   ...Decimal,
   description: "The maker's rebate, as a fraction of the gross trade amount.",
-  examples: ["0.0003"],
 };
 
 const TierBody = Type.Object(
@@ -23,7 +21,6 @@ const TierBody = Type.Object(
     minimum_gross: {
       ...Decimal,
       description: "Minimum 30-day traded volume for this tier, in the quote asset.",
-      examples: ["100000"],
     },
     taker_rate: TakerRate,
     maker_rebate: MakerRebate,
@@ -37,14 +34,14 @@ const FeesBody = Type.Object(
     quote_asset: { ...AssetText, description: "The asset of volumes and commissions." },
     taker_rate: TakerRate,
     maker_rebate: MakerRebate,
-    source: Type.Enum(["TIER", "AGREEMENT"], {
-      description:
-        "TIER: these rates follow your volume. AGREEMENT: they were agreed with you and do not depend on it.",
-    }),
+    source: NamedEnum(
+      "FeeSource",
+      ["TIER", "AGREEMENT"],
+      "TIER: these rates follow your volume. AGREEMENT: they were agreed with you and do not depend on it.",
+    ),
     thirty_day_gross: {
       ...Decimal,
       description: "Your traded volume on all markets with this quote asset, as maker and taker.",
-      examples: ["125000.5"],
     },
     counted_since: {
       ...Timestamp,

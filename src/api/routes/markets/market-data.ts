@@ -18,11 +18,12 @@ import type { Api } from "../../api.ts";
 import { present, problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, MarketText, Repeatable, Timestamp } from "../../requests/schemas.ts";
+import { OrderSide } from "../orders/order-body.ts";
 import { candleRoutes } from "./candles.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
-const Price = { ...Decimal, description: "In the quote asset.", examples: ["25000.5"] };
-const AmountText = { ...Decimal, description: "In the base asset.", examples: ["0.5"] };
+const Price = { ...Decimal, description: "In the quote asset." };
+const AmountText = { ...Decimal, description: "In the base asset." };
 
 const LevelBody = Type.Object(
   { price: Price, amount: AmountText },
@@ -36,7 +37,6 @@ const OrderBookBody = Type.Object(
     sequence: Type.String({
       description:
         "The version of the order book: it increases with every change. Feed messages carry the same number; this is the order book after all messages up to it.",
-      examples: ["4711"],
     }),
     bids: Side,
     asks: Side,
@@ -44,17 +44,6 @@ const OrderBookBody = Type.Object(
   {
     title: "OrderBook",
     description: "The resting orders of a market, summed by price.",
-    examples: [
-      {
-        market: "BTCUSD",
-        sequence: "4711",
-        bids: [{ price: "24999", amount: "0.75" }],
-        asks: [
-          { price: "25001", amount: "0.5" },
-          { price: "25010", amount: "1.25" },
-        ],
-      },
-    ],
   },
 );
 
@@ -68,12 +57,13 @@ const StatisticsBody = Type.Object(
       ...Price,
       description: "Rounded half up to 8 decimals, or to the market's price decimals if it has more.",
     }),
-    range: Type.Object({ begin: Timestamp, end: Timestamp }),
+    range: Type.Object(
+      { begin: Timestamp, end: Timestamp },
+      { title: "TimeRange", description: "From its begin to its end, both inclusive." },
+    ),
   },
   { title: "Statistics", description: "The trades of a time range." },
 );
-
-const DAY = { high: "25100", low: "24800", open: "24900", volume: "12.5", volume_weighted_average_price: "24950.25" };
 
 const TickerBody = Type.Object(
   {
@@ -88,17 +78,6 @@ const TickerBody = Type.Object(
   {
     title: "Ticker",
     description: "The best prices and recent statistics of a market.",
-    examples: [
-      {
-        market: "BTCUSD",
-        best_bid: { price: "24999", amount: "0.75" },
-        best_ask: { price: "25001", amount: "0.5" },
-        last_execution: { price: "25000", amount: "0.1" },
-        last_day: { ...DAY, range: { begin: "2026-11-20T09:30:00.000Z", end: "2026-11-21T09:30:00.000Z" } },
-        today: { ...DAY, range: { begin: "2026-11-21T00:00:00.000Z", end: "2026-11-21T09:30:00.000Z" } },
-        snapshot_at: "2026-11-21T09:30:00.000Z",
-      },
-    ],
   },
 );
 
@@ -106,11 +85,10 @@ const RecentExecutionBody = Type.Object(
   {
     match_number: Type.String({
       description: "Increases with `executed_at`. Equals the taker's execution_id; the maker's is one lower.",
-      examples: ["911217432748032001"],
     }),
     price: Price,
     amount: AmountText,
-    side: Type.Enum(["BUY", "SELL"], { description: "The taker's side." }),
+    side: { ...OrderSide, description: "The taker's side." },
     executed_at: Timestamp,
   },
   { title: "RecentExecution", description: "A match, without its parties." },
@@ -130,6 +108,16 @@ const PriceBody = Type.Object(
     snapshot_at: Timestamp,
   },
   { title: "Price", description: "The current and earlier price of a market." },
+);
+
+const RecentExecutionList = Type.Object(
+  { items: Type.Array(RecentExecutionBody, { maxItems: MOST_MATCHES }) },
+  { title: "RecentExecutionList", description: "The latest trades of a market." },
+);
+
+const PriceList = Type.Object(
+  { items: Type.Array(PriceBody) },
+  { title: "PriceList", description: "The prices of markets." },
 );
 
 const PUBLIC = { scope: "public" } as const;
@@ -201,7 +189,7 @@ function recentExecutionsRoute(api: Api, exchange: MarketDataExchange): void {
         description: `One record for every trade, at most the last ${MOST_MATCHES}.`,
         params: PARAMS,
         response: {
-          200: Type.Object({ items: Type.Array(RecentExecutionBody, { maxItems: MOST_MATCHES }) }),
+          200: RecentExecutionList,
           ...errors(400, 404, 429, 500, 503),
         },
       },
@@ -225,7 +213,7 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
         description: "Sorted by market code. A market that never traded is left out.",
         querystring: Type.Object({ markets: Repeatable(MarketParam, "Only these markets.") }),
         response: {
-          200: Type.Object({ items: Type.Array(PriceBody) }),
+          200: PriceList,
           ...errors(400, "unknown_market", 429, 500, 503),
         },
       },

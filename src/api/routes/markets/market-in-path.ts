@@ -9,7 +9,6 @@ export const MarketParam = Type.String({
   "x-word": "market",
   minLength: 1,
   maxLength: 16,
-  examples: ["BTCUSD"],
 });
 
 /** @throws Problem 404 when there is no such market */

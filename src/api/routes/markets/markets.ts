@@ -6,63 +6,79 @@ import { formatInstant } from "../../../std/clock.ts";
 import type { Api } from "../../api.ts";
 import { present } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
-import { AssetText, Decimal, MarketText, Timestamp } from "../../requests/schemas.ts";
+import { AssetText, Decimal, MarketText, NamedEnum, Timestamp } from "../../requests/schemas.ts";
 
-const TRADING_STATUSES = ["AVAILABLE", "UNAVAILABLE"] as const;
-const STATUS_REASONS = ["SCHEDULED_MAINTENANCE", "TRADING_SUSPENDED", "UNSCHEDULED_MAINTENANCE"] as const;
-const SIDE = { description: "AVAILABLE: orders are accepted. UNAVAILABLE: the market is halted." };
-const REASON = { description: "While UNAVAILABLE. Always TRADING_SUSPENDED: the operator has halted the market." };
+const TradingStatus = NamedEnum(
+  "TradingStatus",
+  ["AVAILABLE", "UNAVAILABLE"],
+  "AVAILABLE: orders are accepted. UNAVAILABLE: the market is halted.",
+);
+const StatusReason = NamedEnum(
+  "TradingStatusReason",
+  ["SCHEDULED_MAINTENANCE", "TRADING_SUSPENDED", "UNSCHEDULED_MAINTENANCE"],
+  "While UNAVAILABLE. Always TRADING_SUSPENDED: the operator has halted the market.",
+);
+const ScheduledMaintenance = Type.Object({}, { additionalProperties: false });
 
 const MarketStatusBody = Type.Object(
   {
-    buy_status: Type.Enum(TRADING_STATUSES, SIDE),
-    sell_status: Type.Enum(TRADING_STATUSES, SIDE),
-    buy_reason: Type.Optional(Type.Enum(STATUS_REASONS, REASON)),
-    sell_reason: Type.Optional(Type.Enum(STATUS_REASONS, REASON)),
+    buy_status: TradingStatus,
+    sell_status: TradingStatus,
+    buy_reason: Type.Optional(StatusReason),
+    sell_reason: Type.Optional(StatusReason),
     updated_at: Type.Optional({
       ...Timestamp,
       description: "When the market was last halted or resumed. Absent if it never was.",
     }),
-    scheduled_maintenance: Type.Array(Type.Object({}), { description: "Always empty: there is no schedule." }),
+    scheduled_maintenance: Type.Array(ScheduledMaintenance, {
+      description: "Always empty: there is no schedule.",
+      maxItems: 0,
+    }),
   },
   { title: "MarketStatus", description: "Whether a market takes orders. Both sides are halted together." },
 );
 
-export const MarketBody = Type.Object(
+const MarketState = NamedEnum(
+  "MarketState",
+  ["OPEN", "HALTED"],
+  "A halted market rejects new orders and matches nothing; orders can be cancelled.",
+);
+
+const MarketBody = Type.Object(
   {
     market: MarketText,
-    base_asset: { ...AssetText, examples: ["BTC"] },
+    base_asset: AssetText,
     quote_asset: AssetText,
-    status: Type.Enum(["OPEN", "HALTED"], {
-      description: "A halted market rejects new orders and matches nothing; orders can be cancelled.",
-    }),
+    status: MarketState,
     market_status: MarketStatusBody,
-    tick_rate: { ...Decimal, description: "The price increment: prices are multiples of it.", examples: ["0.25"] },
-    tick: { ...Decimal, description: "The same as tick_rate.", examples: ["0.25"] },
-    price_decimals: Type.Integer({ description: "The number of decimals of prices.", examples: [6] }),
-    base_decimals: Type.Integer({ description: "The maximum number of decimals of base_amount.", examples: [8] }),
-    min_base_amount: { ...Decimal, examples: ["0.00000001"] },
-    max_base_amount: { ...Decimal, examples: ["500"] },
-    min_quote_amount: { ...Decimal, examples: ["0.01"] },
-    max_quote_amount: { ...Decimal, examples: ["5000000"] },
+    tick_rate: { ...Decimal, description: "The price increment: prices are multiples of it." },
+    tick: { ...Decimal, description: "The same as tick_rate." },
+    price_decimals: Type.Integer({ description: "The number of decimals of prices." }),
+    base_decimals: Type.Integer({ description: "The maximum number of decimals of base_amount." }),
+    min_base_amount: { ...Decimal },
+    max_base_amount: { ...Decimal },
+    min_quote_amount: { ...Decimal },
+    max_quote_amount: { ...Decimal },
     max_notional_value: {
       ...Decimal,
       description: "The maximum value of an order, in the quote asset.",
-      examples: ["5000000"],
     },
     taker_rate: {
       ...Decimal,
       description:
         "The taker's commission at the lowest tier, as a fraction of the gross trade amount. `GET /v2/fees` returns your own.",
-      examples: ["0.0035"],
     },
     maker_rebate: {
       ...Decimal,
       description: "The maker's rebate at the lowest tier, as a fraction of the gross trade amount.",
-      examples: ["0.0003"],
     },
   },
   { title: "Market", description: "A market and its limits." },
+);
+
+const MarketList = Type.Object(
+  { markets: Type.Array(MarketBody) },
+  { title: "MarketList", description: "All markets." },
 );
 
 export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">): void {
@@ -76,7 +92,7 @@ export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">):
         summary: "List the markets, by code",
         description: "Each market with its assets, limits and status.",
         response: {
-          200: Type.Object({ markets: Type.Array(MarketBody) }),
+          200: MarketList,
           ...errors(429, 500, 503),
         },
       },
@@ -86,7 +102,18 @@ export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">):
 }
 
 /** What of a market an event shows: the rest is the catalogue's, of which only the present is known. */
-export function marketEventBody({ code, status }: { readonly code: string; readonly status: MarketListing["status"] }) {
+export const MarketEventBody = Type.Object(
+  { market: MarketText, status: MarketState, market_status: MarketStatusBody },
+  { title: "MarketEvent", description: "A market that was halted or resumed." },
+);
+
+export function marketEventBody({
+  code,
+  status,
+}: {
+  readonly code: string;
+  readonly status: MarketListing["status"];
+}): Static<typeof MarketEventBody> {
   return { market: code, status, market_status: statusBody({ status, statusSince: undefined }) };
 }
 

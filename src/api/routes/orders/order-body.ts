@@ -27,6 +27,7 @@ import {
   Body,
   Decimal,
   MarketText,
+  NamedEnum,
   OrEmpty,
   ProfileIdParam,
   RefId,
@@ -34,62 +35,60 @@ import {
   UuidText,
 } from "../../requests/schemas.ts";
 
-const TIMES = ["GTC", "FOK", "IOC", "GTT"] as const;
-const SIDES = ["BUY", "SELL"] as const;
-const REJECT_REASONS = [
-  "identity_pair",
-  "gtt_too_soon",
-  "too_many_open_orders",
-  "post_only_would_cross",
-  "no_liquidity",
-  "below_one_lot",
-  "price_collar",
-  "market_halted",
-] as const;
+const TimeInForce = NamedEnum(
+  "TimeInForce",
+  ["GTC", "FOK", "IOC", "GTT"],
+  "GTC is active until it is filled or cancelled, GTT at most until its expiration_date. IOC trades immediately what it can, FOK all or nothing. The unfilled remainder of GTT, IOC and FOK orders is then cancelled, and their status is CANCELLED.",
+);
 
-const CANCEL_REASONS = [
-  "requested",
-  "expired",
-  "self_trade",
-  "immediate_or_cancel",
-  "fill_or_kill",
-  "too_many_matches",
-] as const;
+const RejectReason = NamedEnum(
+  "OrderRejectReason",
+  [
+    "identity_pair",
+    "gtt_too_soon",
+    "too_many_open_orders",
+    "post_only_would_cross",
+    "no_liquidity",
+    "below_one_lot",
+    "price_collar",
+    "market_halted",
+  ],
+  "Why the order is REJECTED.",
+);
+
+const CancelReason = NamedEnum(
+  "OrderCancelReason",
+  ["requested", "expired", "self_trade", "immediate_or_cancel", "fill_or_kill", "too_many_matches"],
+  "Why the order is CANCELLED. requested: by the caller. expired: at its expiration_date. self_trade: a newer order of the same customer reached it. immediate_or_cancel: the remainder of a MARKET or IOC order. fill_or_kill: others did not offer enough. too_many_matches: it met a thousand orders and would still cross.",
+);
 
 export const NamedMarket = Type.String({
   description: "A market's code, from GET /v2/markets.",
   minLength: 1,
   maxLength: 100,
   "x-word": "market",
-  examples: ["BTCUSD"],
 });
 
-const Side = Type.Enum(SIDES, { description: "BUY or SELL the base asset." });
+export const OrderSide = NamedEnum("OrderSide", ["BUY", "SELL"], "BUY or SELL the base asset.");
 
-export const OrderStatus = Type.Enum(ORDER_STATUSES, {
-  description:
-    "PENDING_SUBMISSION: stored, with its funds held. SUBMITTED: accepted by the market. OPEN: resting on the order book, possibly partly filled. FILLED, CANCELLED and REJECTED are final. GTT orders at their expiration_date, and IOC and FOK orders that are not completely filled, become CANCELLED. EXPIRED is reserved: no order has it.",
-});
+const OrderType = NamedEnum(
+  "OrderType",
+  ORDER_TYPES,
+  "LIMIT trades at its price or better. MARKET trades immediately at any price. POST_ONLY_LIMIT rests and never takes liquidity. STOP_MARKET and STOP_LIMIT become market and limit orders when the last execution price reaches stop_price: at or below it for a sell, at or above it for a buy.",
+);
+
+export const OrderStatus = NamedEnum(
+  "OrderStatus",
+  ORDER_STATUSES,
+  "PENDING_SUBMISSION: stored, with its funds held. SUBMITTED: accepted by the market. OPEN: resting on the order book, possibly partly filled. FILLED, CANCELLED and REJECTED are final. GTT orders at their expiration_date, and IOC and FOK orders that are not completely filled, become CANCELLED. EXPIRED is reserved: no order has it.",
+);
 
 const ANNOTATED = annotatedBodies(ORDER_ANNOTATIONS);
 
-const EXAMPLE_REQUEST = {
-  side: "BUY",
-  market: "BTCUSD",
-  type: "LIMIT",
-  base_amount: "0.01",
-  price: "25000",
-  time_in_force: "GTC",
-  ref_id: "order-2026-11-21-0019",
-};
-
 const NEW_ORDER_FIELDS = {
-  side: Side,
+  side: OrderSide,
   market: NamedMarket,
-  type: Type.Enum(ORDER_TYPES, {
-    description:
-      "LIMIT trades at its price or better. MARKET trades immediately at any price. POST_ONLY_LIMIT rests and never takes liquidity. STOP_MARKET and STOP_LIMIT become market and limit orders when the last execution price reaches stop_price: at or below it for a sell, at or above it for a buy.",
-  }),
+  type: OrderType,
   ref_id: Type.Optional({
     ...RefId,
     description:
@@ -107,22 +106,19 @@ const NEW_ORDER_FIELDS = {
   price: Type.Optional({
     ...Amount,
     description: "For limit orders: a multiple of the market's tick.",
-    examples: ["25000"],
   }),
   stop_price: Type.Optional({ ...Amount, description: "For stop orders: a multiple of the market's tick." }),
-  time_in_force: Type.Optional(
-    Type.Enum(TIMES, {
-      description:
-        "MARKET allows IOC only, stops GTC and GTT, LIMIT and POST_ONLY_LIMIT all of them. Default: IOC for MARKET, else GTC. The unfilled remainder is cancelled: of GTT orders at their expiration_date, of IOC and FOK orders immediately.",
-    }),
-  ),
+  time_in_force: Type.Optional({
+    ...TimeInForce,
+    description:
+      "MARKET allows IOC only, stops GTC and GTT, LIMIT and POST_ONLY_LIMIT all of them. Default: IOC for MARKET, else GTC. The unfilled remainder is cancelled: of GTT orders at their expiration_date, of IOC and FOK orders immediately.",
+  }),
   expiration_date: Type.Optional(
     Type.String({
       description:
         "For GTT: RFC 3339, or milliseconds since 1970 as a string. Returned as RFC 3339. An order that is still open at this time becomes CANCELLED. An order is REJECTED if it is not more than 10 seconds ahead.",
       minLength: 1,
       maxLength: 100,
-      examples: ["2026-11-21T09:30:00.000Z"],
     }),
   ),
   ...ANNOTATED.requestSchemas,
@@ -133,15 +129,14 @@ const NEW_ORDER_FIELDS = {
   }),
   await_fill_millis: Type.Optional(
     Type.Integer({
-      description: "How long the response may wait for the order to close, in milliseconds.",
-      default: 0,
+      description: "How long the response may wait for the order to close, in milliseconds. Default: 0.",
       minimum: 0,
       maximum: 10_000,
     }),
   ),
 };
 
-export const NewOrderBody = Body(NEW_ORDER_FIELDS, { title: "NewOrder", examples: [EXAMPLE_REQUEST] });
+export const NewOrderBody = Body(NEW_ORDER_FIELDS, { title: "NewOrder" });
 export type NewOrderBody = Static<typeof NewOrderBody>;
 
 export const OrderBody = Type.Object(
@@ -150,9 +145,9 @@ export const OrderBody = Type.Object(
     profile_id: { ...UuidText, description: "The profile that placed it, and whose funds are held." },
     ref_id: Type.Optional(Type.String({ description: "The caller's own reference." })),
     status: OrderStatus,
-    side: Side,
+    side: OrderSide,
     market: MarketText,
-    type: Type.Enum(ORDER_TYPES),
+    type: OrderType,
     base_amount: Type.Optional({ ...Decimal, description: "The amount of the base asset to trade." }),
     price: Type.Optional({
       ...Decimal,
@@ -160,10 +155,7 @@ export const OrderBody = Type.Object(
     }),
     quote_amount: Type.String({ description: "The amount that a market buy may spend; empty for every other order." }),
     stop_price: Type.Optional({ ...Decimal, description: "The last execution price that triggers a stop order." }),
-    time_in_force: Type.Enum(TIMES, {
-      description:
-        "GTC is active until it is filled or cancelled, GTT at most until its expiration_date. IOC trades immediately what it can, FOK all or nothing. The unfilled remainder of GTT, IOC and FOK orders is then cancelled, and their status is CANCELLED.",
-    }),
+    time_in_force: TimeInForce,
     expiration_date: Type.Optional({
       ...Timestamp,
       description: "When a GTT order that is still open becomes CANCELLED.",
@@ -179,33 +171,14 @@ export const OrderBody = Type.Object(
       description: 'Rounded half up to 8 decimals; "0" before the first fill.',
     },
     is_triggered: Type.Boolean({ description: "Whether the stop has been triggered." }),
-    reject_reason: Type.Optional(Type.Enum(REJECT_REASONS, { description: "Why the order is REJECTED." })),
-    cancel_reason: Type.Optional(
-      Type.Enum(CANCEL_REASONS, {
-        description:
-          "Why the order is CANCELLED. requested: by the caller. expired: at its expiration_date. self_trade: a newer order of the same customer reached it. immediate_or_cancel: the remainder of a MARKET or IOC order. fill_or_kill: others did not offer enough. too_many_matches: it met a thousand orders and would still cross.",
-      }),
-    ),
+    reject_reason: Type.Optional(RejectReason),
+    cancel_reason: Type.Optional(CancelReason),
     created_at: Timestamp,
     modified_at: Timestamp,
   },
   {
     title: "Order",
     description: "An order in its current state. Unused fields are absent, except quote_amount, which is then empty.",
-    examples: [
-      {
-        id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
-        profile_id: "0190d5a4-1111-7000-8000-000000000004",
-        status: "OPEN",
-        ...EXAMPLE_REQUEST,
-        quote_amount: "",
-        amount_filled: "0.004",
-        volume_weighted_average_price: "25000",
-        is_triggered: false,
-        created_at: "2026-11-21T09:30:00.000Z",
-        modified_at: "2026-11-21T09:30:05.250Z",
-      },
-    ],
   },
 );
 

@@ -108,6 +108,11 @@ function whenClosed(reply: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
+const CancelRequested = Type.Object(
+  {},
+  { title: "CancelRequested", description: "Empty: the order may still be filled.", additionalProperties: false },
+);
+
 function cancelRoute(api: Api, exchange: Exchange): void {
   api.delete(
     "/v2/profiles/:profile_id/orders/:id",
@@ -121,7 +126,7 @@ function cancelRoute(api: Api, exchange: Exchange): void {
           "The response confirms that the request is stored. The order may still be filled first: read it for the outcome.",
         params: OrderParams,
         response: {
-          200: Type.Object({}),
+          200: CancelRequested,
           ...errors(400, 401, 403, "order_not_cancellable", "order_not_found", 429, 500, 503),
         },
       },
