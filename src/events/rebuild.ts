@@ -16,6 +16,8 @@ export class RebuildFailed extends Error {
 export interface Rebuilt {
   readonly cuts: number;
   readonly events: number;
+  /** From which cut on events are listed. Of those before only what later ones need was kept. */
+  readonly firstListedCut: bigint;
 }
 
 const CUTS_AT_ONCE = 500;
@@ -41,7 +43,7 @@ export async function rebuildEvents(database: Database, holder: string): Promise
       if (first > 1n) await removeRowsOfCuts(transaction, 1n, first - 1n, first);
       if (!(await hasLease(transaction, lease)))
         throw new RebuildFailed("another process has begun to publish events: try again");
-      return rebuilt;
+      return { ...rebuilt, firstListedCut: first };
     }, "any time");
   } finally {
     clearInterval(renewal);
@@ -59,7 +61,7 @@ async function takeOver(database: Database, holder: string): Promise<Lease> {
   throw new RebuildFailed("the lease of the publisher could not be taken: try again");
 }
 
-async function addAll(database: Queryable): Promise<Rebuilt> {
+async function addAll(database: Queryable): Promise<Omit<Rebuilt, "firstListedCut">> {
   const numbers = new Map<CustomerId, bigint>();
   let before: Pick<Cut, "number" | "heads"> = { number: 0n, heads: NO_HEADS };
   let events = 0;

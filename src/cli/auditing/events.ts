@@ -64,8 +64,12 @@ const recordOf = ({ at, customerId, number, type, objectId, version }: Published
 });
 
 async function rebuildAll(database: Database, holder: string): Promise<CommandResult> {
-  const { cuts, events } = await rebuildEvents(database, holder).catch((error: unknown) => {
+  const { cuts, events, firstListedCut } = await rebuildEvents(database, holder).catch((error: unknown) => {
     throw error instanceof RebuildFailed ? new CommandRejected(error.message) : error;
   });
-  return { json: { cuts, events }, prose: [`Made ${events} events of ${cuts} cuts again.`] };
+  const old = `Those before cut ${firstListedCut} were too old to be listed (PARBOOK_EVENT_DAYS) and stay so: of them only what later ones need is kept.`;
+  return {
+    json: { cuts, events, first_listed_cut: Number(firstListedCut) },
+    prose: [`Made ${events} events of ${cuts} cuts again.`, ...(firstListedCut > 1n ? [old] : [])],
+  };
 }
