@@ -8,7 +8,7 @@ import {
   readBatches,
   readCustomersOf,
   readOrderedBatches,
-  replayState,
+  replayStates,
   withSteppedTypes,
 } from "./chain-store.ts";
 import {
@@ -29,9 +29,11 @@ import {
   marketChangesIn,
   type ObjectVersion,
   objectKey,
+  type State,
   versionsIn,
 } from "./facts.ts";
 import type { RecentBatches } from "./recent-batches.ts";
+import type { RememberedStates } from "./remembered-states.ts";
 import { type Before, type Cut, readLastStates } from "./store.ts";
 
 /** The batches between two cuts, by slot. */
@@ -70,16 +72,21 @@ export async function readContent(
   return contentOf(database, batches, cut);
 }
 
-/** @param batches in any order: all between a cut and the one before it */
+/**
+ * @param batches in any order: all between a cut and the one before it
+ * @param remembered the states that earlier cuts left: of the objects in it no event is read
+ */
 export async function contentOf(
   database: Queryable,
   batches: readonly AddedBatch[],
   cut: NumberedCut,
+  remembered?: RememberedStates,
 ): Promise<CutContent> {
   const ordered = inOrder(await withSteppedTypes(database, batches));
   const { marketReaders = await findMarketReaders(database, changedMarkets(ordered)) } = cut;
-  const known = await readKnown(database, ordered, cut.number);
+  const known = await readKnown(database, ordered, cut.number, remembered);
   const facts = factsOf(ordered, { ...known, marketReaders });
+  remembered?.note(facts);
   const lastAt = ordered.reduce((latest, { at }) => Math.max(latest, at), 0) as Instant;
   return { facts, marketReaders, lastAt: ordered.length === 0 ? undefined : lastAt };
 }
@@ -91,7 +98,12 @@ export function changedMarkets(batches: readonly Pick<EventBatch, "written">[]):
 
 type KnownOfObjects = Omit<Known, "marketReaders">;
 
-async function readKnown(database: Queryable, ordered: readonly EventBatch[], cut: bigint): Promise<KnownOfObjects> {
+async function readKnown(
+  database: Queryable,
+  ordered: readonly EventBatch[],
+  cut: bigint,
+  remembered?: RememberedStates,
+): Promise<KnownOfObjects> {
   const versions = ordered.flatMap(versionsIn);
   if (versions.length === 0) return { customers: new Map(), states: new Map() };
   const profiles = new Set(versions.flatMap(({ profileId }) => profileId ?? []));
@@ -100,12 +112,16 @@ async function readKnown(database: Queryable, ordered: readonly EventBatch[], cu
     const customerId = customerOf(version, customers);
     return customerId === undefined ? [] : [{ customerId, version }];
   });
-  if (before.length === 0) return { customers, states: new Map() };
-  const states = await readLastStates(database, before, cut);
+  const states = new Map<string, State>();
   for (const { version } of before) {
-    const key = objectKey(version);
-    if (!states.has(key)) states.set(key, await replayState(database, version));
+    const state = remembered?.find(version.objectId);
+    if (state !== undefined) states.set(objectKey(version), state);
   }
+  const unknown = before.filter(({ version }) => !states.has(objectKey(version)));
+  if (unknown.length === 0) return { customers, states };
+  for (const [key, state] of await readLastStates(database, unknown, cut)) states.set(key, state);
+  const unread = unknown.flatMap(({ version }) => (states.has(objectKey(version)) ? [] : [version]));
+  if (unread.length > 0) for (const [key, state] of await replayStates(database, unread)) states.set(key, state);
   return { customers, states };
 }
 

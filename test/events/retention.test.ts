@@ -1,8 +1,13 @@
 /** Events that are too old are removed, but not because a clock is wrong. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { replayStates } from "../../src/events/chain-store.ts";
+import { type EventType, objectTypeOf } from "../../src/events/event-types.ts";
+import { type ChangingTable, type ObjectVersion, objectKey, type State } from "../../src/events/facts.ts";
 import { Retention } from "../../src/events/retention.ts";
-import { readFirstCut } from "../../src/events/store.ts";
+import { readFirstCut, removeRowsOfCuts, setFirstCut } from "../../src/events/store.ts";
+import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
+import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
@@ -11,6 +16,10 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const CUTS = 4;
+const TABLES: Readonly<Record<string, ChangingTable>> = {
+  transfer: "external_transfer",
+  ...{ conversion: "conversion", order: "orders", profile: "profile" },
+};
 
 let db: TestDatabase;
 let books: SmallBooks;
@@ -77,4 +86,41 @@ test("what is older than it is kept is removed, a day of events an hour, and no 
   );
   await runFor(60 + 60 + 60 + 60);
   expect(await readFirstCut(db.database)).toBe(4n);
+});
+
+test("verify finds the states of removed events without reading the whole chain", async () => {
+  for (const text of ["one", "two"]) {
+    await books.describe(text);
+    await books.publish();
+  }
+  const kept = BigInt(CUTS) + 3n;
+  await setFirstCut(db.database.commits, kept);
+  await removeRowsOfCuts(db.database.commits, 1n, kept - 1n, kept);
+  const asked = vi.spyOn(db.database, "rows");
+  const { checks } = await verifyAll(db.database);
+  expect(checks.flatMap(({ first }) => first ?? [])).toEqual([]);
+  expect(asked.mock.calls.filter(([text]) => text.includes("json_array_elements(b.changes"))).toEqual([]);
+});
+
+test("the chain has the state that each object's last event has, and is read once for each kind of object", async () => {
+  const rows = await db.database.rows<{ objectId: string; type: EventType; version: string; state: State }>(
+    `select distinct on (object_id) object_id as "objectId", entries -> -1 ->> 0 as type, entries -> -1 ->> 2 as version,
+            entries -> -1 -> 3 as state
+       from event where object_id is not null order by object_id, first_number desc`,
+  );
+  const objects = rows.map(({ objectId, type, version }): ObjectVersion => {
+    const change = {
+      key: { id: objectId },
+      version: BigInt(version) + 1n,
+      values: {},
+      digest: "",
+      callers: [],
+    };
+    const owner = { profileId: undefined, customerId: undefined, recordType: undefined };
+    return { table: must(TABLES[objectTypeOf(type)], "it changes"), objectId, change, ...owner };
+  });
+  const asked = vi.spyOn(db.database, "rows");
+  const states = await replayStates(db.database, objects);
+  expect(asked).toHaveBeenCalledTimes(4);
+  expect(objects.map((object) => states.get(objectKey(object)))).toEqual(rows.map(({ state }) => state));
 });

@@ -38,6 +38,8 @@ export interface SmallBooks {
   /** A platform transfer of so many USD from `treasury` to `shop`. */
   transfer(amount: string): Promise<void>;
   convert(): Promise<void>;
+  /** Changes the description of `desk`. */
+  describe(text: string): Promise<void>;
   /** Publishes the events of what is new, in a cut of its own. */
   publish(): Promise<void>;
   /** A profile with dust is taken out of use. The dust is put there without a record, which verify would notice. */
@@ -58,6 +60,7 @@ export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
     names: making.names,
     transfer: (amount) => making.transfer("", amount),
     convert: () => making.convert("", { sourceAsset: "USD", targetAsset: "PYUSD", amount: amountOf("1") }, "settle"),
+    describe: (text) => making.describe(text),
     deactivate: () => making.deactivate(),
     publish: () => publishOnce(database),
     close: async () => {
@@ -140,6 +143,10 @@ class Making {
     this.#named(name, conversion.id);
     if (end === "settle") done(await this.#lane.execute(settlementOf(conversion, TESTER)));
     if (end === "cancel") done(await this.#lane.execute(cancellationOf(conversion, TESTER)));
+  }
+
+  async describe(description: string): Promise<void> {
+    done(await this.#parts.profiles.update(this.#customerId, this.#profileId("desk"), { description }, TESTER));
   }
 
   async deactivate(): Promise<void> {

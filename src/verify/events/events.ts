@@ -9,6 +9,7 @@ import { readBatches } from "../../events/chain-store.ts";
 import { changedMarkets, contentOf, rangesBetween } from "../../events/cut-content.ts";
 import { type AddedBatch, type Heads, NO_HEADS } from "../../events/event-batch.ts";
 import { digestOfFacts, type EventRow, rowsOf } from "../../events/event-rows.ts";
+import { RememberedStates } from "../../events/remembered-states.ts";
 import {
   type Cut,
   findRowsWithoutCut,
@@ -31,11 +32,12 @@ export const eventsExamination: Examination = {
   checks: [EVENTS],
   run: async (database, tally) => {
     const firstKept = await readFirstCut(database);
+    const remembered = new RememberedStates();
     let before: Pick<Cut, "number" | "at" | "heads"> = { number: 0n, at: 0 as Cut["at"], heads: NO_HEADS };
     for (;;) {
       const cuts = await readCuts(database, before.number + 1n, CUTS);
       for (const group of groupsOf(cuts)) {
-        await compareGroup(database, before, group, firstKept, tally(EVENTS));
+        await compareGroup(database, before, group, { firstKept, remembered }, tally(EVENTS));
         before = group.at(-1) ?? before;
       }
       if (cuts.length < CUTS) break;
@@ -66,7 +68,7 @@ async function compareGroup(
   database: Database,
   before: Pick<Cut, "number" | "at" | "heads">,
   cuts: readonly Cut[],
-  firstKept: bigint,
+  { firstKept, remembered }: { readonly firstKept: bigint; readonly remembered: RememberedStates },
   tally: Tally,
 ): Promise<void> {
   const [first, last] = [cuts[0], cuts.at(-1)];
@@ -81,7 +83,7 @@ async function compareGroup(
     tally.examined(Math.max(1, cut.events));
     comparePlace(previous, cut, tally);
     const own = between(batches, previous.heads, cut.heads);
-    const { facts } = await contentOf(database, own, cut);
+    const { facts } = await contentOf(database, own, cut, cut.number < firstKept ? remembered : undefined);
     if ([...cut.marketReaders.keys()].sort().join() !== changedMarkets(own).join())
       tally.broken(cutName(cut.number), "has not the readers of the markets that were halted or resumed in it");
     if (facts.length !== cut.events || !digestOfFacts(facts).equals(cut.digest))
