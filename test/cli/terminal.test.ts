@@ -74,6 +74,8 @@ async function operate(): Promise<void> {
   const { id } = await json("withdraw", ...amount(), "--pending");
   for (const step of ["approve", "send"]) await json("transfer", step, id);
   await json("transfer", "fail", id, "--reason", "no such bank");
+  const coins = ["--profile", profile, "--asset", "BTC", "--amount", "0.1", "--address", "bc1qexample"];
+  await json("deposit", ...coins, "--tx-hash", "ab".repeat(32), "--tx-index", "0");
   const hold = await json("hold", "place", ...amount(), "--reason", "court order 17");
   await json("hold", "lift", hold.id);
 }
@@ -104,14 +106,19 @@ async function tamper(): Promise<string[]> {
   );
   const untouched: string[] = [];
   for (const { name, column, type } of columns) {
-    const changed = await owner
-      .transaction(async (transaction) => {
-        // A client's name is a key that others refer to.
-        await transaction.rows("set local session_replication_role = replica");
-        const hostile = type.startsWith("json") ? JSON.stringify(HOSTILE).slice(1, -1) : HOSTILE;
-        return transaction.rows(`update ${name} set ${column} = ${hostileValue(column, type)} returning 1`, [hostile]);
-      })
-      .catch(() => []);
+    const change = (rows: string): Promise<unknown[]> =>
+      owner
+        .transaction(async (transaction) => {
+          // A client's name is a key that others refer to.
+          await transaction.rows("set local session_replication_role = replica");
+          const hostile = type.startsWith("json") ? JSON.stringify(HOSTILE).slice(1, -1) : HOSTILE;
+          const update = `update ${name} set ${column} = ${hostileValue(column, type)} ${rows} returning 1`;
+          return transaction.rows(update, [hostile]);
+        })
+        .catch(() => []);
+    let changed = await change("");
+    // Only transfers of coins have a chain's words.
+    if (changed.length === 0 && name === "transfer") changed = await change(`where ${column} is not null`);
     if (changed.length === 0) untouched.push(`${name}.${column}`);
   }
   return untouched;
