@@ -66,7 +66,7 @@ test("the owner of a profile is found, and nobody for a profile that does not ex
   const [profile, unknown] = ["0190d5a4-1111-7000-8000-000000000004", CUSTOMER] as unknown as [ProfileId, ProfileId];
   await testing.owner.rows(
     `insert into profile (id, customer_id, kind, nickname, status, incoming_count, last_deactivation, created_at, updated_at, version, slot, batch)
-     values ($1, $2, 'DEFAULT', 'default', 'INACTIVE', 0, 1, now(), now(), 1, 1, 1)`,
+     values ($1, $2, 'NORMAL', 'other', 'INACTIVE', 0, 1, now(), now(), 1, 1, 1)`,
     [profile, CUSTOMER],
   );
   expect(await findOwner(testing.database, profile)).toBe(CUSTOMER);

@@ -98,7 +98,8 @@ describe.each(OPERATIONS)("%s %s", (method, path, scope) => {
     for (const [status, { content }] of Object.entries<{ content: Record<string, { examples?: object }> }>(
       operation.responses,
     )) {
-      if (status === "200") continue;
+      // Those two cannot be provoked, so no example was recorded.
+      if (["200", "500", "503"].includes(status)) continue;
       expect(Object.keys(content["application/problem+json"]?.examples ?? {})).not.toEqual([]);
     }
   });

@@ -43,9 +43,10 @@ test("a cancel stores one request and notifies the engine, which closes the orde
 });
 
 test("a closed order cannot be cancelled, and no cancel request is stored", async () => {
-  for (const status of ["FILLED", "CANCELLED"] as const) {
+  const filled = { filled: amountOf(LIMIT_BUY.base_amount), filledGross: amountOf("1") };
+  for (const [status, how] of [["FILLED", filled], ["CANCELLED"]] as const) {
     const id = await placed();
-    await api.close({ id, profileId: profile.id }, { status });
+    await api.close({ id, profileId: profile.id }, { status, ...how });
     expect(await ask(api, "DELETE", `${path}/${id}`)).toEqual(
       problem(403, "Forbidden", "order is not in cancellable state", { slug: "not-cancellable", meta: { status } }),
     );

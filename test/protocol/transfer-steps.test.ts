@@ -93,14 +93,14 @@ test("a withdrawal is PENDING until it is complete, with the step in words; noth
     updated_at: first.created_at,
     ref_id: `request ${requested}`,
     balance_asset: "USD",
-    status_details: { step: "REQUESTED", message: "Waiting for approval" },
+    status_details: { progress: { step: "REQUESTED", message: "Waiting for approval" } },
     auto_conversion: {},
     memo: "rent",
   });
   const { status_details: _, ...complete } = first;
   for (const [step, fields] of [
-    [APPROVED, { ...first, status_details: { step: "APPROVED", message: "Approved, not sent yet" } }],
-    [SENT, { ...first, status_details: { step: "SENT", message: "Sent, not confirmed yet" } }],
+    [APPROVED, { ...first, status_details: { progress: { step: "APPROVED", message: "Approved, not sent yet" } } }],
+    [SENT, { ...first, status_details: { progress: { step: "SENT", message: "Sent, not confirmed yet" } } }],
     [COMPLETED, { ...complete, status: "COMPLETED" }],
   ] as const) {
     await take(id, step);
