@@ -37,8 +37,7 @@ async function run(sql: string): Promise<void> {
 }
 
 const MOVED = "(select id from transfer where ref_id is not null and has_steps is null order by id limit 1)";
-const COMPLETED =
-  "(select id from external_transfer where status = 'completed' and crypto_tx_hash is null order by id limit 1)";
+const COMPLETED = "(select id from external_transfer where status = 'completed' and crypto_tx_hash is null)";
 
 test("an answer that is not as it was, or is not there any more, is noticed", async () => {
   const kept = () => storm.expectKept();
@@ -58,7 +57,7 @@ test("an answer that is not as it was, or is not there any more, is noticed", as
 test("a step that was taken back is noticed, a hold that is gone, and one that nobody asked for", async () => {
   const kept = () => storm.expectKept();
   await wrong(
-    `create table was as select * from external_transfer where id = ${COMPLETED};
+    `create table was as select * from external_transfer where id in ${COMPLETED};
      update external_transfer e set status = 'requested', version = 1 from was where e.id = was.id`,
     "update external_transfer e set status = 'completed', version = was.version from was where e.id = was.id; drop table was",
     kept,

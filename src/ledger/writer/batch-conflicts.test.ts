@@ -12,7 +12,7 @@ const schema = readFileSync(new URL("../../../migrations/0001-schema.sql", impor
 const [, ofBatch = ""] = /^create table batch \(\n(.*?)^\);/ms.exec(schema) ?? [];
 const CONSTRAINTS = [...ofBatch.matchAll(/^ {2}constraint (\w+)/gm)].map(([, name]) => name as string);
 /** A batch that violates one of these was built wrong. */
-const SHAPE = ["slot_from_1_to_64", "number_not_negative"];
+const SHAPE = ["slot_from_1_to_64", "number_not_negative", "hash_of_32_bytes", "void_decides_nothing"];
 
 function sent(code: string, constraint?: string): Error {
   return Object.assign(new pg.DatabaseError("as the server words it", 0, "error"), { code, constraint });
