@@ -106,7 +106,7 @@ export class UsualWay {
     } finally {
       client.release();
     }
-    const what = { direction: "DEBIT", type: "PLATFORM_TRANSFER_DEBIT", asset, amount, refId, metadata, createdAt };
-    return { id, profileId: from, customerId, ...what };
+    const what = { direction: "DEBIT", type: "PLATFORM_TRANSFER_DEBIT", asset, amount, refId, createdAt };
+    return { id, profileId: from, customerId, annotations: { metadata }, ...what };
   }
 }

@@ -68,6 +68,18 @@ interface User {
   readonly gid: number;
 }
 
+/** The proxy takes every server for the primary until it has checked, and asks them in turn. */
+async function areAllPrimary(database: Database): Promise<boolean> {
+  for (let times = 0; times < 2 * DATABASES.length; times += 1) {
+    const client = await database.connect({}).catch(() => undefined);
+    if (client === undefined) return false;
+    const { rows } = await client.query("select 1 where not pg_is_in_recovery()");
+    await client.end();
+    if (rows.length === 0) return false;
+  }
+  return true;
+}
+
 export class Cluster {
   readonly network: Network;
   /** As an operator looks at it: the primary, whichever that is, as PostgreSQL's superuser. */
@@ -344,11 +356,7 @@ export class Cluster {
       onIdleError: () => undefined,
     });
     try {
-      await until(
-        "the primary can be reached",
-        async () => (await admin.rows("select").catch(() => [])).length === 1,
-        60,
-      );
+      await until("the proxy knows the primary", () => areAllPrimary(admin), 60);
       await admin.rows(`create role parbook_owner login password '${PASSWORD}'`);
       await admin.rows(`create role parbook login password '${PASSWORD}'`);
       await admin.rows("create database parbook owner parbook_owner");
