@@ -73,9 +73,13 @@ async function areAllPrimary(database: Database): Promise<boolean> {
   for (let times = 0; times < 2 * DATABASES.length; times += 1) {
     const client = await database.connect({}).catch(() => undefined);
     if (client === undefined) return false;
-    const { rows } = await client.query("select 1 where not pg_is_in_recovery()");
-    await client.end();
-    if (rows.length === 0) return false;
+    // The proxy ends the connections of a server once it knows that it is not the primary.
+    const isPrimary = await client.query("select 1 where not pg_is_in_recovery()").then(
+      ({ rows }) => rows.length === 1,
+      () => false,
+    );
+    await client.end().catch(() => undefined);
+    if (!isPrimary) return false;
   }
   return true;
 }
