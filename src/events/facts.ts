@@ -85,7 +85,7 @@ export interface Known {
   readonly marketReaders: MarketReaders;
 }
 
-/** By market: the customers who are told of its halts and resumptions. */
+/** By market: the customers who get an event of its halts and resumptions. */
 export type MarketReaders = ReadonlyMap<string, readonly CustomerId[]>;
 
 export function customerOf(
@@ -126,8 +126,8 @@ export function marketChangesIn({ written }: Pick<EventBatch, "written">): [mark
 function factsOfMarket(market: string, { version, values: { status } }: RowChange, readers: MarketReaders): Fact[] {
   if (status !== "HALTED" && status !== "OPEN") return [];
   const type = status === "HALTED" ? "market.halted" : "market.resumed";
-  const told = readers.get(market) ?? [];
-  return told.map((customerId) => ({ customerId, type, objectId: market, version, state: { status } }));
+  const customers = readers.get(market) ?? [];
+  return customers.map((customerId) => ({ customerId, type, objectId: market, version, state: { status } }));
 }
 
 function recordFact(customerId: CustomerId, type: EventType, objectId: string): Fact {

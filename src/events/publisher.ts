@@ -53,7 +53,7 @@ export const EVENTS_LEASE = "events";
 
 /** How often other nodes' batches are looked for. */
 const POLL_MS = 50;
-/** The rest after a cut, in multiples of what it took, and for each of its events: few are soon told, many in large cuts. */
+/** The rest after a cut, in multiples of what it took, and for each of its events: few are published soon, many in large cuts. */
 const REST = 3;
 const REST_OF_EVENT_MS = 0.25;
 const LONGEST_REST_MS = 250;

@@ -102,7 +102,7 @@ function addedBy({ records }: HashedContent): Pick<AddedBatch, "transfers" | "ex
 
 const SIDES = ["id", "type", "customer_id", "from_profile_id", "to_customer_id", "has_steps"];
 
-/** As `readTransfers` has them: a transfer that has steps is told by its steps. */
+/** As `readTransfers` has them: the events of a transfer that has steps are its steps. */
 function sidesOf([id, type, customerId, fromProfileId, toCustomerId, hasSteps]: (string | null)[]): TransferSides[] {
   if (hasSteps !== null) return [];
   return [

@@ -85,28 +85,10 @@ export const BLOWS = {
   },
 
   /** The primary's network is gone: it reaches nobody, and nobody it. */
-  "primary-cut-off": async ({ site: cluster, more }) => {
-    const primary = await cluster.memberWithRole("leader");
-    for (const name of cluster.network.machines.keys()) if (name !== primary) cluster.network.cut(primary, name);
-    const injection = now();
-    await pause(PAST_THE_LEASE_MS);
-    await more(20);
-    cluster.network.join();
-    await cluster.untilWhole();
-    return injection;
-  },
+  "primary-cut-off": (target) => cutPrimaryOff(target, [...target.site.network.machines.keys()]),
 
   /** The primary is cut off from the other databases only: those who write reach both sides. */
-  "databases-cut": async ({ site: cluster, more }) => {
-    const primary = await cluster.memberWithRole("leader");
-    for (const name of DATABASES) if (name !== primary) cluster.network.cut(primary, name);
-    const injection = now();
-    await pause(PAST_THE_LEASE_MS);
-    await more(20);
-    cluster.network.join();
-    await cluster.untilWhole();
-    return injection;
-  },
+  "databases-cut": (target) => cutPrimaryOff(target, DATABASES),
 
   /** One node cannot reach the primary; the other one can. */
   "node-cut-off": async ({ site: cluster, random, more }) => {
@@ -181,6 +163,17 @@ async function killPrimary({ site: cluster, more }: Target<Cluster>, matching: R
   await more(20);
   if (cluster.machine(primary).processes(ETCD).length === 0) cluster.startEtcd(primary);
   cluster.startPatroni(primary);
+  await cluster.untilWhole();
+  return injection;
+}
+
+async function cutPrimaryOff({ site: cluster, more }: Target<Cluster>, from: readonly string[]): Promise<Injection> {
+  const primary = await cluster.memberWithRole("leader");
+  for (const name of from) if (name !== primary) cluster.network.cut(primary, name);
+  const injection = now();
+  await pause(PAST_THE_LEASE_MS);
+  await more(20);
+  cluster.network.join();
   await cluster.untilWhole();
   return injection;
 }

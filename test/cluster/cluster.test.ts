@@ -24,13 +24,7 @@ test(
     const reports: RoundReport[] = [];
     const storm = await Storm.open(Number(STORM_SEED), BLOWS, Cluster.open);
     try {
-      for (const blows of rounds) {
-        const started = performance.now();
-        const report = await storm.round(blows);
-        reports.push(report);
-        const took = `${Math.round((performance.now() - started) / 1_000)} s`;
-        process.stdout.write(`${reports.length} (${took}): ${JSON.stringify(report)}\n`);
-      }
+      for (const blows of rounds) await storm.reportRound(blows, reports);
       await storm.end();
     } catch (error) {
       process.stdout.write(await storm.site.lastWords());

@@ -171,7 +171,7 @@ export class Cluster {
   async lastWords(): Promise<string> {
     const texts: string[] = [];
     for (const name of Object.keys(MACHINES)) {
-      for (const log of ["etcd", "patroni", "postgresql", "haproxy", "parbook"]) {
+      for (const log of ["etcd", "patroni", "haproxy", "parbook"]) {
         const text = await readFile(join(this.#place, name, `${log}.log`), "utf8").catch(() => "");
         if (text !== "") texts.push(`${name}: ${log}`, text.slice(-8_000));
       }

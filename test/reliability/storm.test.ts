@@ -46,11 +46,7 @@ async function series(rounds: readonly (readonly Fault[])[], reports: RoundRepor
     for (const wanted of some) {
       const faults = wanted.filter((fault) => fault !== "disk-full" || storm.site.disk !== undefined);
       if (faults.length < wanted.length) process.stdout.write("No file system can be mounted here: no full disk.\n");
-      const started = performance.now();
-      const report = await storm.round(faults.length === 0 ? ["none"] : faults);
-      reports.push(report);
-      const took = `${Math.round((performance.now() - started) / 1_000)} s`;
-      process.stdout.write(`${reports.length} (${took}): ${JSON.stringify(report)}\n`);
+      await storm.reportRound(faults.length === 0 ? ["none"] : faults, reports);
     }
     await storm.end();
   } catch (error) {

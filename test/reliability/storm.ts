@@ -106,6 +106,15 @@ export class Storm<Place extends StormSite, Fault extends string> {
     };
   }
 
+  /** A round whose report is kept and printed. */
+  async reportRound(faults: readonly Fault[], reports: RoundReport[]): Promise<void> {
+    const started = performance.now();
+    const report = await this.round(faults);
+    reports.push(report);
+    const took = `${Math.round((performance.now() - started) / 1_000)} s`;
+    process.stdout.write(`${reports.length} (${took}): ${JSON.stringify(report)}\n`);
+  }
+
   /** Stops the service, which leaves a database that was shut down properly. */
   async end(): Promise<void> {
     await this.#operators.close();

@@ -1,5 +1,5 @@
 /**
- * What only a checkpoint shows: the ledger is sound in itself afterwards. `remade`: all hashes are made again to
+ * What only a checkpoint shows: the ledger is sound in itself afterwards. `remade`: all hashes are recomputed to
  * fit. The batch that is named is the first of its slot that is known from outside: the checkpoint's head. Which one
  * before it was changed nobody can know, because nothing of those was noted elsewhere.
  */

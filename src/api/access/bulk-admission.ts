@@ -70,12 +70,12 @@ export class BulkAdmission {
 
   /** Runs an item once it is admitted like a write of its own. @returns undefined if it was not */
   item<Value>(request: FastifyRequest, work: () => Promise<Value>): Promise<Value | undefined> {
-    return inTurn(this.#writes, callerOf(request), work);
+    return this.#writes.run(callerOf(request), work);
   }
 
   /** Runs a bulk that is one command. @throws Problem 503 */
   async command<Value>(request: FastifyRequest, work: () => Promise<readonly Value[]>): Promise<readonly Value[]> {
-    const values = await inTurn(this.#commands, callerOf(request), work);
+    const values = await this.#commands.run(callerOf(request), work);
     if (values === undefined) throw tooManyBulks();
     return values;
   }
@@ -105,16 +105,3 @@ export class BulkAdmission {
 }
 
 const tooManyBulks = () => unavailable("the service is at capacity: too many bulks are waiting");
-
-async function inTurn<Value>(
-  turnstile: FairAdmission,
-  caller: string,
-  work: () => Promise<Value>,
-): Promise<Value | undefined> {
-  if (!(await turnstile.enter(caller))) return undefined;
-  try {
-    return await work();
-  } finally {
-    turnstile.leave(caller);
-  }
-}

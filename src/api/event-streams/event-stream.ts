@@ -151,22 +151,22 @@ class Streams {
   async *#read(stream: Stream, filter: EventFilter): AsyncGenerator<Buffer> {
     let { after } = filter;
     yield Buffer.from(RETRY);
-    let toldAtMs = performance.now();
+    let sentAtMs = performance.now();
     while (!stream.isEnding) {
       const page = await this.#page(stream, { ...filter, after, limit: this.#limit });
       if (page === undefined) return;
       after = page.searchedTo;
       if (page.messages.length > 0) {
         yield page.messages;
-        toldAtMs = performance.now();
+        sentAtMs = performance.now();
       }
       if (!page.isLast || stream.isEnding) continue;
-      const leftMs = toldAtMs + this.#bounds.heartbeatMs - performance.now();
+      const leftMs = sentAtMs + this.#bounds.heartbeatMs - performance.now();
       if (leftMs > 0) await stream.news.wait(leftMs);
       else {
         // The id also spares a reader with filters from having them searched again.
         yield Buffer.from(`id: ${after}\n\n`);
-        toldAtMs = performance.now();
+        sentAtMs = performance.now();
       }
     }
   }
@@ -194,15 +194,12 @@ class Streams {
   }
 
   /** @returns undefined when the database is so busy that the readers had better come again */
-  async #readPage(readers: readonly Stream[], filter: EventFilter): Promise<Page | undefined> {
-    if (!(await this.#reads.enter(filter.customerId))) return undefined;
-    try {
-      const isAwaited = (): boolean => readers.some(({ isEnding }) => !isEnding);
+  #readPage(readers: readonly Stream[], filter: EventFilter): Promise<Page | undefined> {
+    const isAwaited = (): boolean => readers.some(({ isEnding }) => !isEnding);
+    return this.#reads.run(filter.customerId, async () => {
       const { events, searchedTo, isLast } = await this.#options.events.list(filter, isAwaited);
       return { messages: Buffer.from(events.map((event) => this.#message(event)).join("")), searchedTo, isLast };
-    } finally {
-      this.#reads.leave(filter.customerId);
-    }
+    });
   }
 
   #message(event: Parameters<typeof eventBody>[0]): string {

@@ -98,15 +98,14 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   const isDryRun = options.dryRun === true;
   const resultFile = options.result ?? resultFileOf(file);
   const again = `parbook payout run ${resultFile} ${optionsText(options)}`;
+  const save = async (): Promise<void> => {
+    const text = resultText(payout, (line) => results.get(line));
+    if (!isDryRun) await writeAtomically(resultFile, text, 0o600);
+  };
   try {
     await sendAll(client, open, isDryRun, results);
   } catch (error) {
-    if (!isDryRun)
-      await writeAtomically(
-        resultFile,
-        resultText(payout, (line) => results.get(line)),
-        0o600,
-      );
+    await save();
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
     const sent = open.filter((line) => results.has(line)).length;
     printError([
@@ -116,12 +115,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     if (stopping.aborted || error instanceof CommandRejected) throw new CommandFailed();
     throw error;
   }
-  if (!isDryRun)
-    await writeAtomically(
-      resultFile,
-      resultText(payout, (line) => results.get(line)),
-      0o600,
-    );
+  await save();
   return summaryOf(payout, results, isDryRun ? undefined : { resultFile, again });
 }
 

@@ -103,21 +103,12 @@ export class SecretMatcher {
     if (known !== undefined) return done(known);
     let matched: Stored | undefined;
     for (const each of candidates.length === 0 ? [DECOY] : candidates) {
-      const digest = await this.#slowHashInTurn(presented, each.salt, rateLimitKey(address));
+      const digest = await this.#scryptQueue.run(rateLimitKey(address), () => slowHash(presented, each.salt));
       if (digest === undefined) return reject("full");
       if (timingSafeEqual(digest, each.digest)) matched = candidates.find((candidate) => candidate === each);
     }
     if (matched !== undefined) this.#matchedSecrets.set(this.#cacheKey(presented, matched), now + CACHE_TTL_MS);
     return done(matched);
-  }
-
-  async #slowHashInTurn(presented: string, salt: Buffer, caller: string): Promise<Buffer | undefined> {
-    if (!(await this.#scryptQueue.enter(caller))) return undefined;
-    try {
-      return await slowHash(presented, salt);
-    } finally {
-      this.#scryptQueue.leave(caller);
-    }
   }
 
   #cacheKey(presented: string, { digest }: SecretDigest): string {

@@ -22,13 +22,7 @@ export class TokenAdmission {
     address: string,
     work: () => Promise<Result<Value, TokenRejection>>,
   ): Promise<Result<Value, TokenRejection>> {
-    const caller = rateLimitKey(address);
-    if (!(await this.#admission.enter(caller))) return AT_CAPACITY;
-    try {
-      return await work();
-    } finally {
-      this.#admission.leave(caller);
-    }
+    return (await this.#admission.run(rateLimitKey(address), work)) ?? AT_CAPACITY;
   }
 }
 

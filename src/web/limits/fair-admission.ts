@@ -99,6 +99,16 @@ export class FairAdmission {
     return new Promise((resolve) => queue.waiting.push({ since: queue.seenAt, resolve }));
   }
 
+  /** Runs work once it is admitted. @returns undefined without room or after too long a wait */
+  async run<Value>(caller: string, work: () => Promise<Value>): Promise<Value | undefined> {
+    if (!(await this.enter(caller))) return undefined;
+    try {
+      return await work();
+    } finally {
+      this.leave(caller);
+    }
+  }
+
   leave(caller: string): void {
     const queue = this.#queues.get(caller);
     assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
