@@ -98,8 +98,8 @@ function valuesOfSchema(name: string, schema: Schema): fc.Arbitrary<unknown> {
     case "boolean":
       return fc.boolean();
     case "integer":
-      // Nobody waits ten seconds for an order here.
-      return fc.integer({ min: schema.minimum ?? 0, max: name === "await_fill_millis" ? 20 : (schema.maximum ?? 9) });
+      // Nobody waits ten seconds for an order here, or half a minute for an event.
+      return fc.integer({ min: schema.minimum ?? 0, max: name.endsWith("_millis") ? 20 : (schema.maximum ?? 9) });
     case "object":
       return fc.oneof(
         { weight: 9, arbitrary: fc.dictionary(texts(1, 100), texts(0, 100), { maxKeys: schema.maxProperties ?? 6 }) },
