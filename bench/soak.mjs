@@ -161,10 +161,10 @@ function sumOf(tables, figure) {
 }
 
 function shownLine({ minute, received, withdrawn, now }, before) {
-  const sent = received.map(({ name, accepted, refused, unsent, unanswered, broken }) => {
-    const lost = refused.length + unsent + unanswered + broken;
+  const sent = received.map(({ name, accepted, rejected, unsent, unanswered, broken }) => {
+    const lost = rejected.length + unsent + unanswered + broken;
     const times = [0.5, 0.99].map((part) => Math.round(quantile(accepted, part))).join("/");
-    return `${name} ${accepted.length} (p50/p99 ${times} ms${lost === 0 ? "" : `, ${lost} not sent or refused`})`;
+    return `${name} ${accepted.length} (p50/p99 ${times} ms${lost === 0 ? "" : `, ${lost} not sent or rejected`})`;
   });
   const { orders, conversions, withdrawals } = now.waiting;
   return [
