@@ -28,7 +28,7 @@ const [orders, rounds] = [values.orders, values.rounds].map(Number);
 const CUSTOMERS = Array.from({ length: Math.ceil(orders / ORDERS_EACH) }, (_, number) => customer(number));
 
 await prepare({ tools: true });
-const { readConfig } = await import("../dist/config/config.js");
+const { readConfig } = await import("../dist/service/config/config.js");
 const { openCore } = await import("../dist/service/core.js");
 const { Engine } = await import("../dist/exchange/engine/engine.js");
 const { createLogger } = await import("../dist/service/logger.js");

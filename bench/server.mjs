@@ -3,8 +3,8 @@
  * not available over HTTP.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { readConfig } from "../dist/config/config.js";
 import { startService } from "../dist/main.js";
+import { readConfig } from "../dist/service/config/config.js";
 import { createLogger } from "../dist/service/logger.js";
 import { verifyAll } from "../dist/verify/verify.js";
 import { fill } from "./fill.mjs";

@@ -71,7 +71,7 @@ class Subject {
   async #start(load) {
     await (await load("scripts/prepare.mjs")).prepare({ tools: true });
     const { startService } = await load("dist/main.js");
-    const { readConfig } = await load("dist/config/config.js");
+    const { readConfig } = await load("dist/service/config/config.js");
     const { createLogger } = await load("dist/service/logger.js");
     const { reachEmbedded } = await load("dist/postgres/embedded/embedded.js");
     this.#amount = (await load("dist/money/amount.js")).amountOf("0.01");

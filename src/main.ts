@@ -5,12 +5,12 @@
 import { rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import type { Logger } from "pino";
-import type { Config } from "./config/config.ts";
 import { Maker, type MakerEvent } from "./market-maker/market-maker.ts";
 import type { Domain } from "./service/api-routes.ts";
 import { applyBootstrap } from "./service/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap-file.ts";
 import { type BuildOptions, type Built, build, sharedServerOptions } from "./service/build-service.ts";
+import type { Config } from "./service/config/config.ts";
 import { type Core, openCore, StartupError } from "./service/core.ts";
 import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-directory.ts";
 import { ensureDemoFile } from "./service/demo-file.ts";

@@ -1,11 +1,11 @@
 /** `parbook backup`: copies the embedded database, with the service running or stopped. */
 import type { Command } from "commander";
-import type { Config } from "../config/config.ts";
 import { readHeads } from "../ledger/stored-batches.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { takeBackup } from "../postgres/embedded/backup.ts";
 import type { BackupState } from "../postgres/embedded/backup-manifest.ts";
 import { lastMigration } from "../postgres/migrations.ts";
+import type { Config } from "../service/config/config.ts";
 import { createLogger } from "../service/logger.ts";
 import { provideDatabase } from "../service/provide-database.ts";
 import { headRecord } from "./auditing/chain-heads.ts";

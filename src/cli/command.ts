@@ -3,8 +3,8 @@
  * standard error.
  */
 import type { Command } from "commander";
-import { type Config, readConfig } from "../config/config.ts";
-import { environment } from "../config/environment.ts";
+import { type Config, readConfig } from "../service/config/config.ts";
+import { environment } from "../service/config/environment.ts";
 import { type Core, type Foundation, openCore, openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { printJson, printLines } from "./terminal.ts";

@@ -2,7 +2,6 @@
 import { CommanderError } from "commander";
 import { Problem } from "../api/problems/problems.ts";
 import { CatalogueError } from "../catalogue/fill-catalogue.ts";
-import { InvalidSettings } from "../config/config.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
 import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";
@@ -10,6 +9,7 @@ import { EmbeddedError } from "../postgres/embedded/embedded-error.ts";
 import { SchemaError } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
 import { BootstrapError } from "../service/bootstrap-file.ts";
+import { InvalidSettings } from "../service/config/config.ts";
 import { StartupError } from "../service/core.ts";
 import { NoDatabase } from "../service/provide-database.ts";
 import { ClockFault } from "../std/clock.ts";

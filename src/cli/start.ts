@@ -2,9 +2,9 @@
 import { isatty } from "node:tty";
 import type { Command } from "commander";
 import type { Logger } from "pino";
-import { type Config, readConfig } from "../config/config.ts";
-import { environment } from "../config/environment.ts";
 import type { Service } from "../main.ts";
+import { type Config, readConfig } from "../service/config/config.ts";
+import { environment } from "../service/config/environment.ts";
 import { createLogger } from "../service/logger.ts";
 import { addCommand } from "./command.ts";
 import { type TourParties, tourParties } from "./demo/tour.ts";

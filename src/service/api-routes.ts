@@ -18,13 +18,13 @@ import { sandboxRoutes } from "../api/routes/sandbox.ts";
 import { transferRoutes } from "../api/routes/transfers.ts";
 import { type FeedEvent, feedRoutes } from "../api/websocket-feeds/feeds.ts";
 import type { MarketCode } from "../catalogue/market.ts";
-import type { Config } from "../config/config.ts";
 import type { Conversions } from "../conversions/conversions.ts";
 import type { Events } from "../events/events.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import { readBalances } from "../ledger/balances.ts";
 import { type AssetCode, USD } from "../money/asset.ts";
 import type { Transfers } from "../transfers/transfers.ts";
+import type { Config } from "./config/config.ts";
 import type { Core } from "./core.ts";
 
 /** Requests that wait for events. Beyond it, requests do not wait. */

@@ -7,7 +7,6 @@ import { hostname } from "node:os";
 import type { Logger } from "pino";
 import { type Catalogue, loadCatalogue } from "../catalogue/catalogue.ts";
 import { fillCatalogue } from "../catalogue/fill-catalogue.ts";
-import type { Config } from "../config/config.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
@@ -25,6 +24,7 @@ import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { APPEND_ONLY } from "../verify/lane-tables.ts";
+import type { Config } from "./config/config.ts";
 import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
 
 /** Configuration or database not fit to serve. One or more lines for the operator. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { Server } from "node:http";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Api } from "../api/server.ts";
-import type { Config } from "../config/config.ts";
+import type { Config } from "./config/config.ts";
 import { StartupError } from "./core.ts";
 
 /**

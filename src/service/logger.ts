@@ -1,7 +1,7 @@
 import { type Logger, pino } from "pino";
 import { prettyFactory } from "pino-pretty";
-import type { Config } from "../config/config.ts";
 import { escapeJson, printable } from "../std/printable.ts";
+import type { Config } from "./config/config.ts";
 
 /** Lines beyond this buffer are dropped: the service never waits for its log reader. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;

@@ -1,10 +1,10 @@
 /** Metrics and traces, each undefined unless configured. */
 import type { Logger } from "pino";
 import type { ApiOptions } from "../api/server.ts";
-import type { Config } from "../config/config.ts";
 import { Metrics } from "../telemetry/metrics/metrics.ts";
 import type { ServerName } from "../telemetry/metrics/requests.ts";
 import { Traces } from "../telemetry/traces/traces.ts";
+import type { Config } from "./config/config.ts";
 import type { LaneObserver } from "./core.ts";
 
 export interface Observers {

@@ -3,10 +3,10 @@
  * has.
  */
 import type { ClientConfig } from "pg";
-import type { Config } from "../config/config.ts";
 import { Database } from "../postgres/database.ts";
 import { SUPERUSER } from "../postgres/embedded/cluster.ts";
 import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
+import type { Config } from "./config/config.ts";
 
 export interface ProvidedDatabase {
   /** Connection of the service's role, which can append to the ledger but not change it. */

@@ -1,11 +1,12 @@
 /** Collects the metrics of this process and serves them. */
-import type { Config } from "../config/config.ts";
+
 import type { Engines } from "../exchange/engine/engines.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createMetricsServer } from "../telemetry/metrics/metrics-server.ts";
 import { readSnapshot } from "../telemetry/metrics/read-snapshot.ts";
 import { readLastVerify } from "../verify/last-verify.ts";
 import { containBugs } from "../web/connections/contain-bugs.ts";
+import type { Config } from "./config/config.ts";
 import type { Core } from "./core.ts";
 import { listen, ownAddress } from "./listening.ts";
 import { droppedLogLines } from "./logger.ts";

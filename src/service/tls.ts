@@ -6,9 +6,9 @@ import { createPrivateKey, sign, X509Certificate } from "node:crypto";
 import type { Server } from "node:net";
 import { createSecureContext, Server as TlsServer } from "node:tls";
 import type { Logger } from "pino";
-import { type Config, InvalidSettings } from "../config/config.ts";
 import { formatInstant, type Instant, systemClock } from "../std/clock.ts";
 import { startPoll } from "../std/poll.ts";
+import { type Config, InvalidSettings } from "./config/config.ts";
 import { StartupError } from "./core.ts";
 import { readSettingFile } from "./setting-file.ts";
 

@@ -5,7 +5,7 @@
 import { prepare } from "../../scripts/prepare.mjs";
 
 await prepare();
-const { readConfig } = await import("../../dist/config/config.js");
+const { readConfig } = await import("../../dist/service/config/config.js");
 const { openCore } = await import("../../dist/service/core.js");
 const { createEngines } = await import("../../dist/exchange/engine/engines.js");
 const { createLogger } = await import("../../dist/service/logger.js");

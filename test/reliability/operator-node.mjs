@@ -6,7 +6,7 @@ import { prepare } from "../../scripts/prepare.mjs";
 
 await prepare();
 const { transferBody } = await import("../../dist/api/routes/transfer-record.js");
-const { readConfig } = await import("../../dist/config/config.js");
+const { readConfig } = await import("../../dist/service/config/config.js");
 const { Unavailable } = await import("../../dist/ledger/decision.js");
 const { createLegalHolds } = await import("../../dist/legal-holds/legal-holds.js");
 const { findLegalHold } = await import("../../dist/legal-holds/store.js");

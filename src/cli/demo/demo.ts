@@ -1,7 +1,7 @@
 /** `parbook demo`: runs the tour against the running service and prints each request with its response. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import type { Config } from "../../config/config.ts";
+import type { Config } from "../../service/config/config.ts";
 import { type Addresses, findService } from "../../service/data-directory.ts";
 import { demoFile } from "../../service/demo-file.ts";
 import { must } from "../../std/assert.ts";

@@ -3,9 +3,9 @@
  * reported together, before anything is started.
  */
 import { resolve } from "node:path";
-import type { Network } from "../std/network.ts";
-import { isPlainPath } from "../std/plain-path.ts";
-import { DEFAULT_RATES, type RequestRates } from "../web/limits/rates.ts";
+import type { Network } from "../../std/network.ts";
+import { isPlainPath } from "../../std/plain-path.ts";
+import { DEFAULT_RATES, type RequestRates } from "../../web/limits/rates.ts";
 import { databaseAddress, publicAddress } from "./address-settings.ts";
 import { type CleartextLink, transportContradictions, withoutTls } from "./cleartext-settings.ts";
 import { encryptionKeys } from "./key-settings.ts";

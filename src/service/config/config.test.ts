@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { parseNetwork } from "../std/network.ts";
+import { parseNetwork } from "../../std/network.ts";
 import { InvalidSettings, readConfig } from "./config.ts";
 
 function linesOf(environment: Record<string, string>): readonly string[] {

@@ -1,5 +1,5 @@
-import { type Network, parseNetwork } from "../std/network.ts";
-import { DEFAULT_RATES, RATE_CLASSES, type RateClass, type RequestRates } from "../web/limits/rates.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
+import { DEFAULT_RATES, RATE_CLASSES, type RateClass, type RequestRates } from "../../web/limits/rates.ts";
 import { InvalidValue, type Setting } from "./setting.ts";
 
 /** `on`, `off`, or overrides of the default rates: "token=2,rest=100". Undefined: the default of the mode. */
