@@ -3,6 +3,7 @@
  * From this list verify, the check of the service's privileges, the tampering tests and the simulation take theirs.
  */
 import { conversionTable } from "../conversions/conversion.ts";
+import { legalHoldTable } from "../customers/legal-holds/store.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
 import { customerVolumeTable } from "../exchange/customer-volume.ts";
 import { executionTable } from "../exchange/execution.ts";
@@ -10,7 +11,6 @@ import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
 import { accountTable, postingTable } from "../ledger/accounts.ts";
 import type { LaneTables } from "../ledger/tables.ts";
-import { legalHoldTable } from "../legal-holds/store.ts";
 import { externalTransferTable } from "../transfers/external-transfer.ts";
 import { transferTable } from "../transfers/transfer.ts";
 

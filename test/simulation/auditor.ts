@@ -3,9 +3,9 @@
  * returns it, and the final state.
  */
 import { conversionTable } from "../../src/conversions/conversion.ts";
+import { legalHoldTable } from "../../src/customers/legal-holds/store.ts";
 import { orderTable } from "../../src/exchange/order.ts";
 import type { Rejection } from "../../src/ledger/decision.ts";
-import { legalHoldTable } from "../../src/legal-holds/store.ts";
 import { must } from "../../src/std/assert.ts";
 import { creditOf, debitOf, type TransferRecord, transferTable } from "../../src/transfers/transfer.ts";
 import type { Step } from "../../src/transfers/transfers.ts";

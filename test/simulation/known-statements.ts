@@ -3,10 +3,10 @@
  * until its meaning changes here too. `conformance.test.ts` compares both.
  */
 import { conversionTable } from "../../src/conversions/conversion.ts";
+import { legalHoldTable } from "../../src/customers/legal-holds/store.ts";
 import { profileTable } from "../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../src/ledger/tables.ts";
 import { LOCKING_SETTINGS } from "../../src/ledger/writer/lane-connection.ts";
-import { legalHoldTable } from "../../src/legal-holds/store.ts";
 import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
 import { must } from "../../src/std/assert.ts";
 import { externalTransferTable } from "../../src/transfers/external-transfer.ts";

@@ -2,12 +2,12 @@
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { ConversionId, ConversionRequest } from "../../src/conversions/conversions.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { LegalHoldRequest } from "../../src/customers/legal-holds/legal-holds.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { ClientCaller, OperatorCaller } from "../../src/ledger/caller.ts";
 import type { Claim, ClaimKind, Outcome, Rejection } from "../../src/ledger/decision.ts";
-import type { LegalHoldRequest } from "../../src/legal-holds/legal-holds.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";

@@ -8,6 +8,7 @@ import { cancellationOf, createConversions, settlementOf } from "../../src/conve
 import type { ConversionRequest } from "../../src/conversions/rules.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createCustomers } from "../../src/customers/customers.ts";
+import { createLegalHolds } from "../../src/customers/legal-holds/legal-holds.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import { customerVolumeKey, customerVolumes, customerVolumeTable, dayOf } from "../../src/exchange/customer-volume.ts";
 import { createExchange } from "../../src/exchange/exchange.ts";
@@ -21,7 +22,6 @@ import { accept, type Claim, type Command, type Outcome, type Rejection } from "
 import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";
 import { addition, change } from "../../src/ledger/tables.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
-import { createLegalHolds } from "../../src/legal-holds/legal-holds.ts";
 import { type Amount, amountOf, minus, multiplyExact, negative, plus, ZERO } from "../../src/money/amount.ts";
 import { type AssetCode, USD } from "../../src/money/asset.ts";
 import type { Database } from "../../src/postgres/database.ts";

@@ -1,9 +1,9 @@
 /** `parbook hold`: legal holds, and why money of a profile is held. */
 import type { Command } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
+import { createLegalHolds, findHeldProfile, type LegalHold } from "../../customers/legal-holds/legal-holds.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
-import { createLegalHolds, findHeldProfile, type LegalHold } from "../../legal-holds/legal-holds.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";

@@ -1,6 +1,7 @@
 /** Legal holds: placing one held its amount, and lifting it gave it back. */
+
+import { type LegalHold, legalHoldTable } from "../../customers/legal-holds/store.ts";
 import { holdEntries, releaseEntries } from "../../ledger/accounts.ts";
-import { type LegalHold, legalHoldTable } from "../../legal-holds/store.ts";
 import { siblingId } from "../../std/id.ts";
 import { postedChangesCheck, readerByProfile } from "../ledger/posted-changes.ts";
 

@@ -1,13 +1,13 @@
 /** Legal holds: the operator blocks money of a profile, and lifts the hold later. Each is one command of the lane. */
-import type { Catalogue } from "../catalogue/catalogue.ts";
-import { activeProfileKey } from "../customers/profiles/profiles.ts";
-import { accountKey, type ProfileId } from "../ledger/accounts.ts";
-import type { OperatorCaller } from "../ledger/caller.ts";
-import type { Claim, Outcome } from "../ledger/decision.ts";
-import type { Lane } from "../ledger/writer/lane.ts";
-import type { Database } from "../postgres/database.ts";
-import type { IdSource, Uuid } from "../std/id.ts";
-import { reject } from "../std/result.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { accountKey, type ProfileId } from "../../ledger/accounts.ts";
+import type { OperatorCaller } from "../../ledger/caller.ts";
+import type { Claim, Outcome } from "../../ledger/decision.ts";
+import type { Lane } from "../../ledger/writer/lane.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { IdSource, Uuid } from "../../std/id.ts";
+import { reject } from "../../std/result.ts";
+import { activeProfileKey } from "../profiles/profiles.ts";
 import {
   decideLegalHold,
   decideLift,

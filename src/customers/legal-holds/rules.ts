@@ -1,8 +1,7 @@
 /** Rules of legal holds: money that the operator blocks because a court or an authority demands it. */
-import type { CustomerId } from "../customers/customer-id.ts";
-import { activeProfile, type ProfileNotFound, profileNotFound } from "../customers/profiles/profiles.ts";
-import { holdEntries, journal, type ProfileId, releaseEntries } from "../ledger/accounts.ts";
-import { accept, type Decision, type Rejection, type State } from "../ledger/decision.ts";
+
+import { holdEntries, journal, type ProfileId, releaseEntries } from "../../ledger/accounts.ts";
+import { accept, type Decision, type Rejection, type State } from "../../ledger/decision.ts";
 import {
   checkFunds,
   checkPrecision,
@@ -10,13 +9,15 @@ import {
   type InsufficientFunds,
   type RequestedAmount,
   type UnknownAsset,
-} from "../ledger/rejections.ts";
-import { change, type Key } from "../ledger/tables.ts";
-import { SCALE } from "../money/amount.ts";
-import type { Asset } from "../money/asset.ts";
-import type { Instant } from "../std/clock.ts";
-import { instantOf, siblingId, type Uuid } from "../std/id.ts";
-import { reject } from "../std/result.ts";
+} from "../../ledger/rejections.ts";
+import { change, type Key } from "../../ledger/tables.ts";
+import { SCALE } from "../../money/amount.ts";
+import type { Asset } from "../../money/asset.ts";
+import type { Instant } from "../../std/clock.ts";
+import { instantOf, siblingId, type Uuid } from "../../std/id.ts";
+import { reject } from "../../std/result.ts";
+import type { CustomerId } from "../customer-id.ts";
+import { activeProfile, type ProfileNotFound, profileNotFound } from "../profiles/profiles.ts";
 import { type LegalHold, legalHoldTable } from "./store.ts";
 
 export interface LegalHoldNotFound extends Rejection {

@@ -1,12 +1,20 @@
-import type { CustomerId } from "../customers/customer-id.ts";
-import type { ProfileId } from "../ledger/accounts.ts";
-import { amountColumn, changing, key, textColumn, timeColumn, uuidColumn, versionColumn } from "../ledger/columns.ts";
-import { columnsOf, type Key, keyOf, type SqlRecord, type StateRow, stateTable } from "../ledger/tables.ts";
-import type { Amount } from "../money/amount.ts";
-import type { AssetCode } from "../money/asset.ts";
-import type { Queryable } from "../postgres/database.ts";
-import type { Instant } from "../std/clock.ts";
-import type { Uuid } from "../std/id.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import {
+  amountColumn,
+  changing,
+  key,
+  textColumn,
+  timeColumn,
+  uuidColumn,
+  versionColumn,
+} from "../../ledger/columns.ts";
+import { columnsOf, type Key, keyOf, type SqlRecord, type StateRow, stateTable } from "../../ledger/tables.ts";
+import type { Amount } from "../../money/amount.ts";
+import type { AssetCode } from "../../money/asset.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import type { CustomerId } from "../customer-id.ts";
 
 /** Placed, and then perhaps lifted. A lifted hold never changes again. */
 export interface LegalHold extends StateRow {
