@@ -5,6 +5,7 @@
 import type { ClientConfig } from "pg";
 import { Database } from "../postgres/database.ts";
 import { SUPERUSER } from "../postgres/embedded/cluster.ts";
+import { lockDirectory } from "../postgres/embedded/directory-lock.ts";
 import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
 import type { Config } from "./config/config.ts";
 
@@ -36,13 +37,13 @@ export class NoDatabase extends Error {
   }
 }
 
-/** @param purpose `serve` needs the embedded server exclusively; `command` can share a running one. */
+/** @param purpose `serve` needs the data directory exclusively; `command` can share a running server. */
 export async function provideDatabase(
   config: Config,
   purpose: "serve" | "command",
   log: (line: string) => void,
 ): Promise<ProvidedDatabase> {
-  if (config.databaseUrl !== undefined) return external(config.databaseUrl, config);
+  if (config.databaseUrl !== undefined) return external(config.databaseUrl, config, purpose);
   const running = purpose === "command" ? await reachEmbedded(config.dataDir) : undefined;
   if (running !== undefined) {
     // The running service has migrated it.
@@ -95,7 +96,13 @@ async function makeDatabase({ connection }: Connected): Promise<void> {
  * A sandbox without PARBOOK_MIGRATE_URL migrates as the service's role, and logs a warning. Production requires separate
  * roles.
  */
-function external(url: string, { mode, migrateUrl }: Config): ProvidedDatabase {
+async function external(
+  url: string,
+  { mode, migrateUrl, dataDir }: Config,
+  purpose: "serve" | "command",
+): Promise<ProvidedDatabase> {
+  // Two nodes on one data directory would overwrite each other's ready.json.
+  const lock = purpose === "serve" ? await lockDirectory(dataDir) : undefined;
   const owner = migrateUrl ?? (mode === "sandbox" ? url : undefined);
   return {
     service: connectionOf(url),
@@ -103,7 +110,7 @@ function external(url: string, { mode, migrateUrl }: Config): ProvidedDatabase {
     kind: "external",
     superuser: undefined,
     exclusive: false,
-    close: async () => undefined,
+    close: async () => lock?.release(),
   };
 }
 

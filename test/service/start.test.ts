@@ -1,5 +1,5 @@
 /** What a start does and what it rejects, with the service in this process. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, type ClientConfig } from "pg";
@@ -276,5 +276,18 @@ test("readyz and healthz respond, and ready.json exists while the service runs",
   await service.db.owner.rows("update migration set checksum = 'edited'");
   const { status, body } = await service.call("GET", "/readyz");
   expect([status, body.detail]).toEqual([503, "not ready: migrations"]);
+  await service.close();
+});
+
+test("a data directory serves one node, also on an external database, and a rejected start changes nothing in it", async () => {
+  const dataDir = join(directory, "shared");
+  const service = await startTestService({ dataDir });
+  const before = [await readdir(dataDir), await readFile(join(dataDir, "ready.json"), "utf8")];
+  await expect(service.another({ dataDir })).rejects.toThrow(
+    `another service (process ${process.pid}) is running on the data directory ${dataDir}: stop it, or set PARBOOK_DATA_DIR to another one`,
+  );
+  expect([await readdir(dataDir), await readFile(join(dataDir, "ready.json"), "utf8")]).toEqual(before);
+  await service.stop();
+  await service.another({ dataDir });
   await service.close();
 });

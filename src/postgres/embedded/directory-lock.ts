@@ -1,5 +1,6 @@
 /** Exclusive use of a data directory. */
 import { withPath } from "../../std/file-error.ts";
+import { makeDataDirectory } from "./cluster.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { shortPath } from "./short-path.ts";
 import { takeSocketLock } from "./socket-lock.ts";
@@ -10,7 +11,9 @@ export interface DirectoryLock {
   release(): void;
 }
 
+/** Creates the directory if it is missing. @throws EmbeddedError when it cannot be written or another process has it. */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  await makeDataDirectory(directory);
   const short = shortPath(directory);
   try {
     const lock = await withPath(directory, () => takeSocketLock(short.path));

@@ -30,7 +30,6 @@ import {
   clusterPath,
   hasCluster,
   makeCluster,
-  makeDataDirectory,
   removeDrafts,
   SUPERUSER,
 } from "./cluster.ts";
@@ -75,7 +74,6 @@ export function isEmbedded(directory: string): Promise<boolean> {
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const npmPackage = findPackage();
   const directory = resolve(options.directory);
-  await makeDataDirectory(directory);
   const hold = await lockDirectory(directory);
   try {
     return await startLocked({ ...options, directory }, npmPackage, hold);

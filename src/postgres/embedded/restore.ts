@@ -7,7 +7,7 @@ import { lchown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isInside } from "../../std/is-inside.ts";
 import { type BackupFile, type Manifest, readManifest } from "./backup-manifest.ts";
-import { chooseServerUser, clusterPath, makeDataDirectory, removeCluster } from "./cluster.ts";
+import { chooseServerUser, clusterPath, removeCluster } from "./cluster.ts";
 import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "./copy-file.ts";
 import { lockDirectory } from "./directory-lock.ts";
 import { startEmbedded } from "./embedded.ts";
@@ -49,7 +49,6 @@ export async function restoreBackup<Value>(
   checkTargetTime(manifest, options.until);
   await checkApart(dataDir, options.backup, "the backup");
   if (options.walArchive !== undefined) await checkApart(dataDir, options.walArchive, "the WAL archive");
-  await makeDataDirectory(dataDir);
   const hold = await lockDirectory(dataDir);
   try {
     await removeDrafts(dataDir);
