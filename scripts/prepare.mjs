@@ -7,7 +7,17 @@
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { holdingLock } from "./lock.mjs";
@@ -27,7 +37,7 @@ const STOP_SIGNALS = ["SIGINT", "SIGTERM"];
 export async function prepare({ tools = false, build = true } = {}) {
   rejectOldNode();
   // A package or image without sources is already built and installed.
-  if (!existsSync(join(ROOT, "tsconfig.build.json"))) return;
+  if (!existsSync(join(ROOT, "tsconfig.build.json"))) return rejectUnbuiltPackage();
   const isReady = () => isInstalled({ tools }) && (!build || isBuilt());
   if (isReady()) return;
   await holdingLock(join(ROOT, ".prepare.lock"), async () => {
@@ -42,6 +52,13 @@ function rejectOldNode() {
   if (major > OLDEST_MAJOR || (major === OLDEST_MAJOR && minor >= OLDEST_MINOR)) return;
   say(`Parbook needs Node ${OLDEST_MAJOR}.${OLDEST_MINOR} or newer, and this is Node ${process.versions.node}.`);
   process.exit(2);
+}
+
+/** `npm pack` does not build: `npm run package` does. */
+function rejectUnbuiltPackage() {
+  if (existsSync(join(ROOT, "dist"))) return;
+  say("This package of Parbook has no program in it: make it with npm run package, not npm pack.");
+  process.exit(1);
 }
 
 /** Whether node_modules matches the lockfile on this platform. */
@@ -92,11 +109,20 @@ async function compile() {
   mkdirSync(fresh);
   const compiler = join(ROOT, "node_modules", "typescript", "bin", "tsc");
   await run(process.execPath, [compiler, "-p", "tsconfig.build.json", "--outDir", fresh]);
+  copyReferencePage(join(fresh, "swagger-ui"));
   writeFileSync(join(fresh, ".built"), sources);
   rmSync(former, { recursive: true, force: true });
   if (existsSync(join(ROOT, "dist"))) renameSync(join(ROOT, "dist"), former);
   renameSync(fresh, join(ROOT, "dist"));
   rmSync(former, { recursive: true, force: true });
+}
+
+/** What /docs needs of Swagger UI, and its licence. The package itself depends on one that reports its installations. */
+function copyReferencePage(target) {
+  const names = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
+  const licences = ["LICENSE", "NOTICE", "swagger-ui-bundle.js.LICENSE.txt"];
+  for (const name of [...names, ...licences])
+    cpSync(join(ROOT, "node_modules", "swagger-ui-dist", name), join(target, name));
 }
 
 /** Hashes paths, sizes and modification times of sources, compiler settings and the lockfile. */

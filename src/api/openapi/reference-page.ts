@@ -2,9 +2,11 @@
  * The API reference at /docs: Swagger UI from our own files, so that it works without internet access. Its content
  * security policy forbids loading anything from elsewhere.
  */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Api } from "../api.ts";
 
 /**
@@ -47,7 +49,7 @@ const FROM_THE_PACKAGE = {
 } as const;
 
 export async function referencePage(api: Api, authUrl: () => string): Promise<void> {
-  const folder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  const folder = folderOfSwaggerUi();
   const serve = (path: string, type: string, content: string | Buffer, cacheControl: string): void => {
     api.get(path, { config: { scope: "public" }, schema: { hide: true } }, async (_request, reply) =>
       reply
@@ -66,4 +68,10 @@ export async function referencePage(api: Api, authUrl: () => string): Promise<vo
   }
   serve("/docs", "text/html; charset=utf-8", INDEX, "no-cache");
   serve("/docs/initializer.js", "text/javascript; charset=utf-8", INITIALIZER, "no-cache");
+}
+
+/** The build copies its files beside the program (scripts/prepare.mjs). */
+function folderOfSwaggerUi(): string {
+  const copied = fileURLToPath(new URL("../../swagger-ui", import.meta.url));
+  return existsSync(copied) ? copied : dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 }

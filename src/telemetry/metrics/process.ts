@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { statfs } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { Counter, collectDefaultMetrics, type Registry } from "prom-client";
+import { PROGRAM_VERSION } from "../../std/program-version.ts";
 import { gauge, plainGauge } from "./gauge.ts";
 
 export interface ProcessSources {
@@ -24,8 +24,12 @@ export interface LastVerify {
 export function addProcessMetrics(registry: Registry, machine: ProcessSources): void {
   const { mode, embedded, dataDir, certificate, lastVerify, droppedLogLines } = machine;
   collectDefaultMetrics({ register: registry });
-  const { version } = createRequire(import.meta.url)("../../../package.json") as { readonly version: string };
-  const labels = { version, node: process.version, mode, database: embedded ? "embedded" : "external" };
+  const labels = {
+    version: PROGRAM_VERSION,
+    node: process.version,
+    mode,
+    database: embedded ? "embedded" : "external",
+  };
   gauge(
     registry,
     {
