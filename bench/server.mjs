@@ -2,6 +2,8 @@
  * The real service, with comparison routes added. Started by `service.mjs`, which requests over an IPC channel what is
  * not available over HTTP.
  */
+import { writeFile } from "node:fs/promises";
+import { Session } from "node:inspector/promises";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { startService } from "../dist/main.js";
 import { readConfig } from "../dist/service/config/config.js";
@@ -56,10 +58,23 @@ const answers = {
     const scopes = ["events:read_event"];
     return (await service.core.clients.create({ customerId, scopes, networks: undefined })).value;
   },
-  verify: async () => (await verifyAll(service.core.database)).sound,
+  /** With the path of a file in `profile`, a CPU profile of it is written there. */
+  verify: async ({ profile } = {}) => (await profiled(profile, () => verifyAll(service.core.database))).sound,
   usualWay: ({ poolSize }) => usualWay.open(config.dataDir, service.core, poolSize),
   fill: (wanted) => fill(service, wanted),
 };
+
+async function profiled(path, work) {
+  if (path === undefined) return await work();
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.start");
+  const result = await work();
+  await writeFile(path, JSON.stringify((await session.post("Profiler.stop")).profile));
+  session.disconnect();
+  return result;
+}
 
 process.on("message", async ({ id, ask, question }) => {
   try {
