@@ -4,8 +4,9 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { amountOf, formatAmount } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import { IdSource } from "../std/id.ts";
-import { type BulkItem, decideAll, existing, type ItemOutcome, type PreparedItem, tryAll } from "./bulk-rules.ts";
-import type { TransferRecord } from "./transfer.ts";
+import { type BulkItem, decideAll, existing, existingOfAll, type PreparedItem, tryAll } from "./bulk-rules.ts";
+import type { FoundTransfer } from "./store.ts";
+import type { Transfer, TransferRecord } from "./transfer.ts";
 
 const acme = "acme" as CustomerId & string;
 const ids = new IdSource();
@@ -64,13 +65,42 @@ test("a trial says of each item what would become of it, or of the first that is
   expect(outcomes("atomic")).toEqual(["not_tried", needed("6", "7"), "not_tried"]);
 });
 
+/** What has the ref_id of an item, and moved the same, but for `changes`. */
+function found({ from, to, refId }: BulkItem, changes: Partial<Transfer> = {}): FoundTransfer {
+  const same = { type: "INTERNAL_TRANSFER" as const, fromProfileId: from.profileId, toProfileId: to.profileId };
+  const transfer = { ...same, amount: amountOf(refId.slice(4)), asset: "USD", refId, ...changes } as Transfer;
+  return { transfer, record: { refId } as TransferRecord };
+}
+
+const bulkItems = (...texts: string[]): BulkItem[] => all(...texts).map(({ request }) => request as BulkItem);
+
 test("of an atomic bulk all items exist, or the first that does leaves the others untried", () => {
-  const items = all("a b 1", "a b 2", "a b 3").map(({ request }) => request as BulkItem);
-  const record = (refId: string) => ({ refId }) as TransferRecord;
-  const found = (...refIds: string[]): readonly (ItemOutcome["kind"] | string | undefined)[] =>
-    existing(items, new Map(refIds.map((refId) => [refId, record(refId)]))).map((outcome) =>
-      outcome.kind === "exists" ? outcome.record.refId : outcome.kind,
+  const [one, two, three] = bulkItems("a b 1", "a b 2", "a b 3") as [BulkItem, BulkItem, BulkItem];
+  const outcomes = (...its: FoundTransfer[]): unknown[] =>
+    existingOfAll([one, two, three], new Map(its.map((each) => [each.record.refId ?? "", each]))).map((outcome) =>
+      outcome.kind === "exists" ? [outcome.record.refId, outcome.isSame] : outcome.kind,
     );
-  expect(found("a b 3", "a b 1", "a b 2")).toEqual(["a b 1", "a b 2", "a b 3"]);
-  expect(found("a b 3", "a b 2")).toEqual(["not_tried", "a b 2", "not_tried"]);
+  expect(outcomes(found(three), found(one), found(two))).toEqual([
+    ["a b 1", true],
+    ["a b 2", true],
+    ["a b 3", true],
+  ]);
+  expect(outcomes(found(three), found(two))).toEqual(["not_tried", ["a b 2", true], "not_tried"]);
+  const other = { amount: amountOf("9") };
+  expect(outcomes(found(one), found(two), found(three, other))).toEqual(["not_tried", "not_tried", ["a b 3", false]]);
+});
+
+test("what has an item's ref_id is the same only if it moved as much of the asset between the same profiles", () => {
+  const [item] = bulkItems("a b 1") as [BulkItem];
+  const isSame = (changes: Partial<Transfer>): boolean => existing(item, found(item, changes)).isSame;
+  expect(isSame({ toAnnotations: {} })).toBe(true);
+  const others: Partial<Transfer>[] = [
+    { type: "PLATFORM_TRANSFER" },
+    { type: "WIRE_DEPOSIT", fromProfileId: undefined },
+    { fromProfileId: names.c.id },
+    { toProfileId: names.c.id },
+    { asset: "EUR" as AssetCode },
+    { amount: amountOf("1.01") },
+  ];
+  expect(others.map(isSame)).toEqual(others.map(() => false));
 });

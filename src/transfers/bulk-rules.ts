@@ -5,11 +5,11 @@ import { accept, type Decision, type Rejection, type State } from "../ledger/dec
 import { StateAfter } from "../ledger/state-after.ts";
 import type { RecordAddition } from "../ledger/tables.ts";
 import type { Asset } from "../money/asset.ts";
-import { must } from "../std/assert.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Rejected, reject } from "../std/result.ts";
 import { decideTransfer, type TransferRejection, type TransferRequest } from "./rules.ts";
-import type { TransferRecord } from "./transfer.ts";
+import type { FoundTransfer } from "./store.ts";
+import { type TransferRecord, TYPE_OF_KIND } from "./transfer.ts";
 
 /** Whether each item takes effect on its own, or all or none. */
 export type BulkMode = "independent" | "atomic";
@@ -27,10 +27,17 @@ export type BulkItem = TransferRequest & { readonly refId: string };
 export type ItemOutcome =
   | { readonly kind: "done"; readonly record: TransferRecord }
   | { readonly kind: "rejected"; readonly rejection: TransferRejection }
-  /** Its ref_id belongs to this earlier record. */
-  | { readonly kind: "exists"; readonly record: TransferRecord }
+  | Existing
   /** Because of another item. */
   | { readonly kind: "not_tried" };
+
+/** Its ref_id belongs to this earlier record. */
+export interface Existing {
+  readonly kind: "exists";
+  readonly record: TransferRecord;
+  /** Whether it moved what the item would have moved. */
+  readonly isSame: boolean;
+}
 
 const NOT_TRIED: ItemOutcome = { kind: "not_tried" };
 
@@ -99,19 +106,33 @@ export function onlyAt(index: number, outcome: ItemOutcome, count: number): Item
   return Array.from({ length: count }, (_, i) => (i === index ? outcome : NOT_TRIED));
 }
 
+/** @param found what has the item's ref_id */
+export function existing(item: BulkItem, { transfer, record }: FoundTransfer): Existing {
+  const { kind, from, to, asset, amount } = item;
+  const isSame =
+    transfer.type === TYPE_OF_KIND[kind] &&
+    transfer.fromProfileId === from.profileId &&
+    transfer.toProfileId === to.profileId &&
+    transfer.asset === asset &&
+    transfer.amount === amount;
+  return { kind: "exists", record, isSame };
+}
+
 /**
- * The outcomes of an atomic bulk of which items exist: of all, or of the first, because of which no other is tried.
+ * The outcomes of an atomic bulk of which items exist: of all, if all were posted before; or of the first that prevents it,
+ * because of which no other is tried.
  * @param found by ref_id; at least one
  */
-export function existing(
+export function existingOfAll(
   items: readonly BulkItem[],
-  found: ReadonlyMap<string, TransferRecord>,
+  found: ReadonlyMap<string, FoundTransfer>,
 ): readonly ItemOutcome[] {
-  const exists = ({ refId }: BulkItem): ItemOutcome => ({
-    kind: "exists",
-    record: must(found.get(refId), "an item that exists was found"),
+  const outcomes = items.map((item) => {
+    const its = found.get(item.refId);
+    return its && existing(item, its);
   });
-  if (found.size === items.length) return items.map(exists);
-  const index = items.findIndex(({ refId }) => found.has(refId));
-  return onlyAt(index, exists(must(items[index], "one of them exists")), items.length);
+  const isRetry = outcomes.every((outcome) => outcome !== undefined);
+  const index = outcomes.findIndex((outcome) => outcome !== undefined && !(isRetry && outcome.isSame));
+  const first = outcomes[index];
+  return first === undefined ? outcomes.filter((outcome) => outcome !== undefined) : onlyAt(index, first, items.length);
 }

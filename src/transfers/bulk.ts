@@ -12,7 +12,9 @@ import {
   type BulkMode,
   type BulkRequest,
   decideAll,
+  type Existing,
   existing,
+  existingOfAll,
   type ItemOutcome,
   onlyAt,
   type PreparedItem,
@@ -20,8 +22,8 @@ import {
   tryAll,
 } from "./bulk-rules.ts";
 import { transferKeys } from "./rules.ts";
-import { findByRefIds } from "./store.ts";
-import { refIdClaims, type TransferRecord } from "./transfer.ts";
+import { type FoundTransfer, findByRefIds } from "./store.ts";
+import { refIdClaims } from "./transfer.ts";
 
 interface Parts {
   readonly database: Database;
@@ -41,7 +43,7 @@ export async function moveAll(parts: Parts, bulk: BulkRequest, caller: Caller): 
     decide: (state) => decideAll(prepared, state),
   });
   if (outcome.kind === "done") return outcome.value.map((record) => ({ kind: "done", record }));
-  if (outcome.kind === "exists") return existing(items, await recordsOf(parts, bulk));
+  if (outcome.kind === "exists") return existingOfAll(items, await foundOf(parts, bulk));
   const { index, because } = outcome.rejection;
   return onlyAt(index, { kind: "rejected", rejection: because }, items.length);
 }
@@ -53,14 +55,14 @@ export async function tryMoves(
   caller: Caller,
 ): Promise<readonly ItemOutcome[]> {
   const { customerId, items } = bulk;
-  const found = await recordsOf(parts, bulk);
-  if (found.size > 0 && mode === "atomic") return existing(items, found);
+  const found = await foundOf(parts, bulk);
+  if (found.size > 0 && mode === "atomic") return existingOfAll(items, found);
   const prepared = items.filter(({ refId }) => !found.has(refId)).map((item) => prepare(parts, item));
   const tried = prepared.length === 0 ? [] : await tryPrepared(parts, customerId, prepared, mode, caller);
   const remaining = tried.values();
-  return items.map(({ refId }) => {
-    const record = found.get(refId);
-    if (record !== undefined) return { kind: "exists", record };
+  return items.map((item) => {
+    const its = found.get(item.refId);
+    if (its !== undefined) return existing(item, its);
     return must(remaining.next().value, "each other item was tried");
   });
 }
@@ -92,12 +94,18 @@ function keysOf(items: readonly PreparedItem[]): Key[] {
   return [...new Map(keys.map((key) => [keyName(key), key])).values()];
 }
 
-/** The records that have ref_ids of the items, by ref_id. */
-async function recordsOf(
-  { database }: Parts,
+/** The earlier transfers whose ref_ids the items have: all of them do. */
+export async function findExisting(parts: Pick<Parts, "database">, bulk: BulkRequest): Promise<readonly Existing[]> {
+  const found = await foundOf(parts, bulk);
+  return bulk.items.map((item) => existing(item, must(found.get(item.refId), "an item that exists is found")));
+}
+
+/** By ref_id. */
+async function foundOf(
+  { database }: Pick<Parts, "database">,
   { customerId, items }: BulkRequest,
-): Promise<ReadonlyMap<string, TransferRecord>> {
+): Promise<ReadonlyMap<string, FoundTransfer>> {
   const refIds = items.map(({ refId }) => refId);
-  const records = await findByRefIds(database.commits, customerId, refIds);
-  return new Map(records.map((record) => [must(record.refId, "it was found by its ref_id"), record]));
+  const found = await findByRefIds(database.commits, customerId, refIds);
+  return new Map(found.map((one) => [must(one.transfer.refId, "it was found by its ref_id"), one]));
 }

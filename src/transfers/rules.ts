@@ -36,9 +36,11 @@ import {
   debitOf,
   type ExternalTransferDetails,
   type ExternalTransferType,
+  type MoveKind,
   type TRANSFER_ANNOTATIONS,
   type Transfer,
   type TransferRecord,
+  TYPE_OF_KIND,
   transferTable,
 } from "./transfer.ts";
 
@@ -54,8 +56,7 @@ export interface TransferSide {
 
 export interface TransferRequest {
   readonly customerId: CustomerId;
-  /** Internal: both profiles are the customer's. Platform: the receiving profile may be another customer's. */
-  readonly kind: "internal" | "platform";
+  readonly kind: MoveKind;
   readonly from: TransferSide;
   readonly to: TransferSide;
   readonly amount: RequestedAmount;
@@ -105,7 +106,7 @@ export function decideTransfer(
     // Field by field: a spread costs as much as the rest of the rule.
     id,
     customerId,
-    type: kind === "internal" ? "INTERNAL_TRANSFER" : "PLATFORM_TRANSFER",
+    type: TYPE_OF_KIND[kind],
     hasSteps: undefined,
     fromProfileId: from.profileId,
     fromAnnotations: from.annotations ?? NONE,

@@ -110,7 +110,7 @@ export async function listOpenTransfers(database: Queryable, limit: number): Pro
     sql`select ${COLUMNS}, ${STEPS} from external_transfer e join transfer t on t.customer_id = e.customer_id and t.id = e.id
          where ${hasStatus(["PENDING"])} order by e.id limit ${limit}`,
   );
-  return (await database.rows<SqlRecord>(text, values)).map(onlyRecord);
+  return (await database.rows<SqlRecord>(text, values)).map((row) => readFound(row).record);
 }
 
 /** The row of a transfer, which never changes. */
@@ -126,23 +126,31 @@ export async function findTransferRow(
   return row && transferTable.read(row);
 }
 
-/** The records that have these ref_ids of the customer's, once they are durable. At most one of each. */
+/** A transfer, and its record: that of a deposit or withdrawal, or the debit. */
+export interface FoundTransfer {
+  readonly transfer: Transfer;
+  readonly record: TransferRecord;
+}
+
+/** The transfers that have these ref_ids of the customer's, once they are durable. At most one of each. */
 export async function findByRefIds(
   database: Queryable,
   customerId: CustomerId,
   refIds: readonly string[],
-): Promise<TransferRecord[]> {
+): Promise<FoundTransfer[]> {
   const { text, values } = statementOf(
     sql`select ${COLUMNS}, ${STEPS}, ${textOf(COMMIT_MARKER)} as committed_behind from transfer t ${WITH_STEPS}
          where t.customer_id = ${customerId} and t.ref_id = any(${refIds}::text[])`,
   );
-  return (await database.rows<SqlRecord>(text, values)).map(onlyRecord);
+  return (await database.rows<SqlRecord>(text, values)).map(readFound);
 }
 
-/** The record of a deposit or withdrawal, or the debit. */
-function onlyRecord(row: SqlRecord): TransferRecord {
+function readFound(row: SqlRecord): FoundTransfer {
   const [transfer, steps] = [transferTable.read(row), readSteps(row)];
-  return transfer.fromProfileId === undefined ? creditOf(transfer, steps) : debitOf(transfer, steps);
+  return {
+    transfer,
+    record: transfer.fromProfileId === undefined ? creditOf(transfer, steps) : debitOf(transfer, steps),
+  };
 }
 
 /** One of the customer's records. */

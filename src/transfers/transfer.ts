@@ -40,6 +40,14 @@ export type ExternalTransferType = (typeof EXTERNAL_TYPES)[number];
 const PAIRED_TYPES = ["INTERNAL_TRANSFER", "PLATFORM_TRANSFER"] as const;
 type PairedType = (typeof PAIRED_TYPES)[number];
 
+/** Internal: both profiles are one customer's. Platform: the receiving profile may be another customer's. */
+export type MoveKind = "internal" | "platform";
+
+export const TYPE_OF_KIND = {
+  internal: "INTERNAL_TRANSFER",
+  platform: "PLATFORM_TRANSFER",
+} as const satisfies Readonly<Record<MoveKind, PairedType>>;
+
 export type TransferType = ExternalTransferType | PairedType;
 
 /** The types of records: those of a transfer between profiles say which side it is. */

@@ -16,8 +16,8 @@ import type { Database } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { reject } from "../std/result.ts";
-import { moveAll, tryMoves } from "./bulk.ts";
-import type { BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.ts";
+import { findExisting, moveAll, tryMoves } from "./bulk.ts";
+import type { BulkMode, BulkRequest, Existing, ItemOutcome } from "./bulk-rules.ts";
 import { deactivateCommand, findInactiveCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import { findRecords } from "./record-store.ts";
 import {
@@ -59,6 +59,8 @@ export interface Transfers {
   move(request: TransferRequest, caller: Caller): Promise<Outcome<TransferRecord, TransferRejection, Claim>>;
   /** Posts all items in one command, or none. @returns one outcome for each item */
   moveAll(bulk: BulkRequest, caller: Caller): Promise<readonly ItemOutcome[]>;
+  /** The earlier transfers to which the ref_ids of the items belong: each item's does. */
+  findExisting(bulk: BulkRequest): Promise<readonly Existing[]>;
   /** What `moveAll` would make of the items now, or `move` of each in turn. Saves nothing. */
   tryMoves(bulk: BulkRequest, mode: BulkMode, caller: Caller): Promise<readonly ItemOutcome[]>;
   /** Records a deposit without a ref_id. */
@@ -94,6 +96,7 @@ export function createTransfers(parts: Parts): Transfers {
   return {
     move: (request, caller) => move(parts, request, caller),
     moveAll: (bulk, caller) => moveAll(parts, bulk, caller),
+    findExisting: (bulk) => findExisting(parts, bulk),
     tryMoves: (bulk, mode, caller) => tryMoves(parts, bulk, mode, caller),
     deposit: (request, caller) => deposit(parts, request, caller),
     recordExternal: (request, caller) => cross(parts, { ...request, details: canonical(request) }, caller),

@@ -89,6 +89,25 @@ test("the commands of docs/payouts.md try a payout, send it, and send what was r
   expect(await available(to)).toBe("57.5");
 });
 
+test("a line whose ref_id belongs to something else is not taken for paid", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const line = (amount: string, refId: string): string => `${from},${to},${amount},USD,${refId},`;
+  expect((await payout(await file("before.csv", HEAD, line("1", "other-1")))).exitCode).toBe(0);
+  const { exitCode, stdout } = await payout(await file("after.csv", HEAD, line("1", "other-1"), line("2", "other-2")));
+  expect([exitCode, stdout.split("\n")[0]]).toEqual([0, "2 lines: 1 EXISTS, 1 COMPLETED"]);
+  const path = await file("wrong-ref.csv", HEAD, line("3", "other-1"));
+  const answer = await payout(path);
+  const [paid] = (await service.call("GET", "/v2/transfer/transfers?ref_ids=other-1", { as: acme.token })).body.items;
+  expect([answer.exitCode, answer.stdout.split("\n").slice(0, 2)]).toEqual([
+    1,
+    [
+      "1 lines: 1 REJECTED",
+      `line 2: ref_id "other-1" is already in use: transfer ${paid.id} is a PLATFORM_TRANSFER_DEBIT of 1 USD`,
+    ],
+  ]);
+  expect([await available(from), await available(to)]).toEqual(["7", "3"]);
+});
+
 test("wrong lines are all named, and nothing is sent", async () => {
   const from = await service.profile(acme, { USD: "10" });
   const path = await file(

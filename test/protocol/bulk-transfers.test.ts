@@ -181,6 +181,26 @@ test("an atomic bulk of which an item exists is rejected by it, and leaves the o
   expect(await balances()).toEqual(["8", "1"]);
 });
 
+test("an item whose ref_id belongs to something else is rejected, in every mode", async () => {
+  const { item, balances } = await two("9");
+  const [first, other] = [await move(item("taken-1", "1")), item("taken-1", "2")];
+  expectSuccess(first);
+  const expected = await problemOfSingle(other, first);
+  for (const extra of [
+    { mode: "independent" },
+    { mode: "atomic" },
+    { mode: "independent", dry_run: true },
+    { mode: "atomic", dry_run: true },
+  ]) {
+    const answer = await bulk({ items: [other], ...extra });
+    expectSuccess(answer);
+    const problem = { ...expected, request_id: answer.headers.get("x-request-id") };
+    expect(answer.body.items).toEqual([{ index: 0, ref_id: "taken-1", status: "REJECTED", problem }]);
+    expect(problem.meta).toEqual({ existing: first.body });
+  }
+  expect(await balances()).toEqual(["8", "1"]);
+});
+
 test("a dry run answers what would happen, and saves nothing", async () => {
   const { item, balances } = await two("5");
   const first = await move(item("dry-0", "1"));

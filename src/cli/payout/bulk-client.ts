@@ -14,7 +14,12 @@ export interface AnsweredItem {
   readonly index: number;
   readonly status: string;
   readonly transfer?: { readonly id: string };
-  readonly problem?: { readonly status: number; readonly detail: string };
+  readonly problem?: {
+    readonly status: number;
+    readonly detail: string;
+    /** What has the ref_id, if that is the problem. */
+    readonly meta?: { readonly existing?: Readonly<Record<"id" | "type" | "amount" | "asset", string>> };
+  };
 }
 
 const RESPONSE_MS = 60_000;

@@ -156,8 +156,15 @@ const UNSETTLED: ReadonlySet<string> = new Set(["NOT_TRIED", "UNKNOWN"]);
 const resultOf = (item: AnsweredItem | undefined): LineResult => ({
   status: item?.status ?? "UNKNOWN",
   transferId: item?.transfer?.id,
-  detail: item?.problem?.detail,
+  detail: detailOf(item?.problem),
 });
+
+function detailOf(problem: AnsweredItem["problem"]): string | undefined {
+  const existing = problem?.meta?.existing;
+  if (existing === undefined) return problem?.detail;
+  const { id, type, amount, asset } = existing;
+  return `${problem?.detail}: transfer ${id} is a ${type} of ${amount} ${asset}`;
+}
 
 async function targetOf({ client, secretFile, kind, url }: Options): Promise<Target> {
   const secret = (await readFile(secretFile, "utf8")).trim();

@@ -18,7 +18,7 @@ export const ItemBody = Body(
     ref_id: Type.String({
       ...RefId,
       description:
-        "The caller's own reference for this transfer, unique per kind of resource. If it is used again, the item's status is EXISTS, with the first record.",
+        "The caller's own reference for this transfer, unique per kind of resource. If the same transfer is sent again, the item's status is EXISTS, with the first record.",
     }),
   },
   { title: "NewBulkTransferItem" },
@@ -74,7 +74,7 @@ const ItemResult = Type.Object(
     status: NamedEnum(
       "BulkItemStatus",
       Object.values(STATUSES),
-      "COMPLETED: posted. REJECTED: see `problem`. EXISTS: its ref_id is that of `transfer`. NOT_TRIED: nothing was done. WOULD_COMPLETE: a dry run. UNKNOWN: it may have been posted. What is NOT_TRIED or UNKNOWN can be sent again.",
+      "COMPLETED: posted. REJECTED: see `problem`. EXISTS: it was posted before, as `transfer`. NOT_TRIED: nothing was done. WOULD_COMPLETE: a dry run. UNKNOWN: it may have been posted. What is NOT_TRIED or UNKNOWN can be sent again.",
     ),
     transfer: Type.Optional(TransferBody),
     problem: Type.Optional(ProblemBody),

@@ -2,7 +2,6 @@
 import { setImmediate as otherWork } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { must } from "../../../std/assert.ts";
-import type { Uuid } from "../../../std/id.ts";
 import type { BulkItem, ItemOutcome, Transfers } from "../../../transfers/transfers.ts";
 import { ITEMS_AT_ONCE } from "../../access/bulk-admission.ts";
 import { present, problemInWords } from "../../domain-mapping.ts";
@@ -42,9 +41,10 @@ interface Ending {
   readonly problem?: Problem;
 }
 
-/** An ending whose transfer is still to be read. */
-interface Existing {
-  readonly existingId: Uuid;
+/** An item whose ref_id belongs to an earlier transfer, which is still to be read. */
+interface Taken {
+  readonly taken: BulkItem;
+  readonly sent: unknown;
 }
 
 /** @throws Problem if the bulk itself is wrong, or none of its items could be tried */
@@ -141,7 +141,7 @@ function endingOf(outcome: ItemOutcome, { mayExist, isDryRun, problemOf }: How):
   if (outcome.kind === "done" && isDryRun) return { status: "WOULD_COMPLETE" };
   const transfer = transferBody(outcome.record);
   if (outcome.kind === "done") return { status: "COMPLETED", transfer };
-  if (mayExist) return { status: "EXISTS", transfer };
+  if (mayExist && outcome.isSame) return { status: "EXISTS", transfer };
   return { status: "REJECTED", problem: problemOf({ code: "already_exists", field: "ref_id", existing: transfer }) };
 }
 
@@ -152,7 +152,7 @@ function problemOf({ server }: FastifyRequest, why: DomainRejection, sent: unkno
 /** As commands of their own, some at a time and begun in the order of the request. */
 async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[]> {
   const until = performance.now() + MAX_MS;
-  const endings: (Ending | Existing)[] = [];
+  const endings: (Ending | Taken)[] = [];
   const remaining = items.entries();
   const work = async (): Promise<void> => {
     for (const [index, item] of remaining) {
@@ -164,12 +164,12 @@ async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[
   return withTransfers(bulk, endings);
 }
 
-async function moveOne({ transfers, request }: Bulk, { read, sent }: ReadItem): Promise<Ending | Existing> {
+async function moveOne({ transfers, request }: Bulk, { read, sent }: ReadItem): Promise<Ending | Taken> {
   if (read instanceof Problem) return { status: "REJECTED", problem: read };
   try {
     const outcome = await request.server.bulkAdmission.item(request, () => transfers.move(read, request.caller));
     if (outcome === undefined) return notTried("the service is at capacity: too many requests are waiting");
-    if (outcome.kind === "exists") return { existingId: outcome.id };
+    if (outcome.kind === "exists") return { taken: read, sent };
     if (outcome.kind === "done") return { status: "COMPLETED", transfer: transferBody(outcome.value) };
     return { status: "REJECTED", problem: problemOf(request, outcome.rejection, sent) };
   } catch (thrown) {
@@ -184,16 +184,17 @@ function bugIn(request: FastifyRequest, thrown: unknown): Problem {
   return new Problem(500, "internal error: quote the request_id when you report it", { cause: thrown });
 }
 
-/** Reads the transfers that have the ref_ids of items, all at once. */
-async function withTransfers({ transfers, request }: Bulk, endings: readonly (Ending | Existing)[]): Promise<Ending[]> {
-  const ids = endings.flatMap((ending) => ("existingId" in ending ? [ending.existingId] : []));
+/** Reads the transfers to which the ref_ids of items belong, all at once. */
+async function withTransfers({ transfers, request }: Bulk, endings: readonly (Ending | Taken)[]): Promise<Ending[]> {
+  const taken = endings.flatMap((ending) => ("taken" in ending ? [ending.taken] : []));
   const { customerId } = request.grant;
-  const records = ids.length === 0 ? [] : await transfers.list({ customerId, ids, order: "ASC", limit: ids.length });
-  const byId = new Map(records.map((record) => [record.id, record]));
+  const existing = taken.length === 0 ? [] : await transfers.findExisting({ customerId, items: taken });
+  const remaining = existing.values();
   return endings.map((ending) => {
-    if (!("existingId" in ending)) return ending;
-    const record = must(byId.get(ending.existingId), "the customer can read the record that has its ref_id");
-    return { status: "EXISTS", transfer: transferBody(record) };
+    if (!("taken" in ending)) return ending;
+    const outcome = must(remaining.next().value, "each ref_id that is taken belongs to a transfer");
+    const problemOfItem = (why: DomainRejection): Problem => problemOf(request, why, ending.sent);
+    return endingOf(outcome, { mayExist: true, isDryRun: false, problemOf: problemOfItem });
   });
 }
 
