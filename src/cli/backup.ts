@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { readHeads } from "../ledger/stored-batches.ts";
 import type { Queryable } from "../postgres/database.ts";
-import { takeBackup } from "../postgres/embedded/backup.ts";
-import type { BackupState } from "../postgres/embedded/backup-manifest.ts";
+import { takeBackup } from "../postgres/embedded/backup/backup.ts";
+import type { BackupState } from "../postgres/embedded/backup/backup-manifest.ts";
 import { lastMigration } from "../postgres/migrations.ts";
 import type { Config } from "../service/config/config.ts";
 import { createLogger } from "../service/logger.ts";

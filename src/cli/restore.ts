@@ -1,7 +1,7 @@
 /** `parbook restore`: restores a backup of the embedded database and verifies the result. */
 import type { Command } from "commander";
 import { readLastTime } from "../ledger/stored-batches.ts";
-import { type Restored, restoreBackup } from "../postgres/embedded/restore.ts";
+import { type Restored, restoreBackup } from "../postgres/embedded/backup/restore.ts";
 import { openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { formatInstant } from "../std/clock.ts";

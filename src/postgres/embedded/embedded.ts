@@ -23,6 +23,7 @@
 import { resolve } from "node:path";
 import type { ClientConfig } from "pg";
 import { pause } from "../../std/pause.ts";
+import { archiving, prepareArchive } from "./backup/wal-archive.ts";
 import { findPackage, prepareBinaries } from "./binaries.ts";
 import {
   checkVersion,
@@ -40,7 +41,6 @@ import { stopServer } from "./processes.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
 import { probe } from "./socket-lock.ts";
-import { archiving, prepareArchive } from "./wal-archive.ts";
 
 export interface EmbeddedServer {
   /** Such as 18.4. */

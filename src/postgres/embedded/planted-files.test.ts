@@ -5,13 +5,13 @@ import { mkdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import { takeBackup } from "./backup.ts";
+import { takeBackup } from "./backup/backup.ts";
+import { findGap } from "./backup/wal-archive.ts";
 import { checkVersion, removeCluster } from "./cluster.ts";
 import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
 import { rotate } from "./log-file.ts";
 import { readPostmasterPid, stopServer } from "./processes.ts";
 import { openIn, readIn } from "./safe-open.ts";
-import { findGap } from "./wal-archive.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
 const NOBODY = 65534;

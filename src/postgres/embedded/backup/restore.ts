@@ -5,15 +5,15 @@
 import { randomBytes } from "node:crypto";
 import { lchown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { isInside } from "../../std/is-inside.ts";
+import { isInside } from "../../../std/is-inside.ts";
+import { chooseServerUser, clusterPath, removeCluster } from "../cluster.ts";
+import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "../copy-file.ts";
+import { lockDirectory } from "../directory-lock.ts";
+import { startEmbedded } from "../embedded.ts";
+import { EmbeddedError } from "../embedded-error.ts";
+import { stopServer } from "../processes.ts";
+import type { ServerUser } from "../program.ts";
 import { type BackupFile, type Manifest, readManifest } from "./backup-manifest.ts";
-import { chooseServerUser, clusterPath, removeCluster } from "./cluster.ts";
-import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "./copy-file.ts";
-import { lockDirectory } from "./directory-lock.ts";
-import { startEmbedded } from "./embedded.ts";
-import { EmbeddedError } from "./embedded-error.ts";
-import { stopServer } from "./processes.ts";
-import type { ServerUser } from "./program.ts";
 import { findGap, type Gap, listSegments, recovering, wrongSize } from "./wal-archive.ts";
 
 export interface RestoreOptions {

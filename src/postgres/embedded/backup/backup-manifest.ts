@@ -8,7 +8,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join, normalize } from "node:path";
-import { EmbeddedError } from "./embedded-error.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 
 export const MANIFEST = "manifest.json";
 const FORMAT = "parbook-backup-1";

@@ -9,15 +9,15 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { Client, type ClientConfig } from "pg";
-import { must } from "../../std/assert.ts";
-import { isInside } from "../../std/is-inside.ts";
-import type { Queryable } from "../database.ts";
-import { prepareSession } from "../session.ts";
+import { must } from "../../../std/assert.ts";
+import { isInside } from "../../../std/is-inside.ts";
+import type { Queryable } from "../../database.ts";
+import { prepareSession } from "../../session.ts";
+import { clusterPath } from "../cluster.ts";
+import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "../copy-file.ts";
+import { EmbeddedError } from "../embedded-error.ts";
+import { openIn, readIn, withDirectoryIn } from "../safe-open.ts";
 import { type BackupFile, type BackupState, MANIFEST, manifestText } from "./backup-manifest.ts";
-import { clusterPath } from "./cluster.ts";
-import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "./copy-file.ts";
-import { EmbeddedError } from "./embedded-error.ts";
-import { openIn, readIn, withDirectoryIn } from "./safe-open.ts";
 
 export interface BackupOptions {
   readonly superuser: ClientConfig;

@@ -5,10 +5,10 @@
 import { constants } from "node:fs";
 import { lchown, mkdir, open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { must } from "../../std/assert.ts";
-import { EmbeddedError } from "./embedded-error.ts";
-import { runProgram, type ServerUser } from "./program.ts";
-import { readIn, withDirectoryIn } from "./safe-open.ts";
+import { must } from "../../../std/assert.ts";
+import { EmbeddedError } from "../embedded-error.ts";
+import { runProgram, type ServerUser } from "../program.ts";
+import { readIn, withDirectoryIn } from "../safe-open.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
