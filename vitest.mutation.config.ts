@@ -12,7 +12,7 @@ export default defineConfig({
       "src/api/access/rate-limiting.test.ts",
       "src/api/requests/{paging,time-range}.test.ts",
       "src/ledger/{accounts,external-transfer-entries,rejections,writer/round-robin-queue}.test.ts",
-      "src/service/bootstrap-file.test.ts",
+      "src/service/bootstrap/bootstrap-file.test.ts",
       "src/transfers/{bulk-rules,notional-value,rules}.test.ts",
       "src/web/{connections,limits}/**/*.test.ts",
     ],

@@ -7,7 +7,7 @@ import { required } from "../../test/support/required.ts";
 import { notFound } from "../api/problems/problems.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { copyFileDurably, writeFileDurably } from "../postgres/embedded/copy-file.ts";
-import { BootstrapError } from "../service/bootstrap-file.ts";
+import { BootstrapError } from "../service/bootstrap/bootstrap-file.ts";
 import { InvalidSettings } from "../service/config/config.ts";
 import { StartupError } from "../service/core.ts";
 import { writeReadyFile } from "../service/data-directory.ts";

@@ -8,7 +8,7 @@ import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.
 import { EmbeddedError } from "../postgres/embedded/embedded-error.ts";
 import { SchemaError } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
-import { BootstrapError } from "../service/bootstrap-file.ts";
+import { BootstrapError } from "../service/bootstrap/bootstrap-file.ts";
 import { InvalidSettings } from "../service/config/config.ts";
 import { StartupError } from "../service/core.ts";
 import { NoDatabase } from "../service/provide-database.ts";

@@ -27,7 +27,7 @@ import { createDialect, type Dialect, OWN_DIALECT } from "../web/dialect/dialect
 import { RateLimiter } from "../web/limits/rate-limiter.ts";
 import type { ReadinessChecks } from "../web/readiness.ts";
 import { addApiRoutes, type Domain } from "./api-routes.ts";
-import type { BootstrapFile } from "./bootstrap-file.ts";
+import type { BootstrapFile } from "./bootstrap/bootstrap-file.ts";
 import type { Config } from "./config/config.ts";
 import type { Core } from "./core.ts";
 import { type KnownWords, readDialectFile, rejectMistakes } from "./dialect-file.ts";

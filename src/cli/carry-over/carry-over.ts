@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { amountOf, formatAmount, plus, ZERO } from "../../money/amount.ts";
 import { Database, type Queryable } from "../../postgres/database.ts";
 import { isDatabaseOf01 } from "../../postgres/migrations.ts";
-import type { BootstrapFile } from "../../service/bootstrap-file.ts";
+import type { BootstrapFile } from "../../service/bootstrap/bootstrap-file.ts";
 import { createLogger } from "../../service/logger.ts";
 import { provideDatabase } from "../../service/provide-database.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
@@ -41,7 +41,7 @@ async function writeBalances(file: string): Promise<CommandResult> {
       await writeAtomically(file, `${JSON.stringify(bootstrap, undefined, 2)}\n`, 0o600);
       // Proves that the service can read it.
       // Not imported above: other commands would wait for the schema validator.
-      const { readBootstrapFile } = await import("../../service/bootstrap-file.ts");
+      const { readBootstrapFile } = await import("../../service/bootstrap/bootstrap-file.ts");
       await readBootstrapFile(file);
       return resultOf(file, bootstrap, left);
     } finally {

@@ -1,9 +1,9 @@
 /** `parbook demo`: runs the tour against the running service and prints each request with its response. */
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
+import { demoFile } from "../../service/bootstrap/demo-file.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type Addresses, findService } from "../../service/data-directory.ts";
-import { demoFile } from "../../service/demo-file.ts";
 import { must } from "../../std/assert.ts";
 import { IdSource } from "../../std/id.ts";
 import { pause } from "../../std/pause.ts";
@@ -55,7 +55,7 @@ async function readParties({ dataDir }: Config): Promise<TourParties> {
   const parties = await readFile(path).then(
     async () => {
       // Not imported above: other commands would wait for the schema validator.
-      const { readBootstrapFile } = await import("../../service/bootstrap-file.ts");
+      const { readBootstrapFile } = await import("../../service/bootstrap/bootstrap-file.ts");
       return tourParties(await readBootstrapFile(path));
     },
     () => undefined,

@@ -2,7 +2,7 @@
  * The steps of the sandbox tour: `tour-lines.ts` prints them for a shell, `demo.ts` runs them. `$NAME` in a path or
  * body is a value known at the start or kept by an earlier step.
  */
-import type { BootstrapFile } from "../../service/bootstrap-file.ts";
+import type { BootstrapFile } from "../../service/bootstrap/bootstrap-file.ts";
 
 /** Two customers, because orders of one customer never trade with each other. */
 export interface TourParties {

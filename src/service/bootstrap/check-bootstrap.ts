@@ -2,14 +2,14 @@
  * Checks a bootstrap file against scopes, the catalogue and the database, before anything of it is applied. An id that
  * belongs to another customer is rejected.
  */
-import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { CustomerId } from "../customers/customer-id.ts";
-import type { Customers } from "../customers/customers.ts";
-import { isHouseOwner } from "../ledger/house-accounts.ts";
-import { checkPrecision } from "../ledger/rejections.ts";
-import { parseAmount } from "../money/amount.ts";
-import { isScope } from "../oauth/scopes.ts";
-import type { Uuid } from "../std/id.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { Customers } from "../../customers/customers.ts";
+import { isHouseOwner } from "../../ledger/house-accounts.ts";
+import { checkPrecision } from "../../ledger/rejections.ts";
+import { parseAmount } from "../../money/amount.ts";
+import { isScope } from "../../oauth/scopes.ts";
+import type { Uuid } from "../../std/id.ts";
 import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
 
 type CustomerEntry = BootstrapFile["customers"][number];

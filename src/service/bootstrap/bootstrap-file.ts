@@ -7,8 +7,8 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import Type, { type Static } from "typebox";
 import Value from "typebox/value";
-import { DECIMAL_PATTERN } from "../money/amount.ts";
-import type { Uuid } from "../std/id.ts";
+import { DECIMAL_PATTERN } from "../../money/amount.ts";
+import type { Uuid } from "../../std/id.ts";
 
 const UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 /** RFC 6749, appendices A.1 and A.2. */

@@ -5,8 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { IdSource } from "../std/id.ts";
-import { writeAtomically } from "../std/write-atomically.ts";
+import type { IdSource } from "../../std/id.ts";
+import { writeAtomically } from "../../std/write-atomically.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 
 export function demoFile(dataDir: string): string {

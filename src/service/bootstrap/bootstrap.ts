@@ -1,16 +1,16 @@
 /** Applies a bootstrap file. Every step is idempotent, so the whole file is applied at every start. */
 
-import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Clients } from "../customers/clients/clients.ts";
-import type { CustomerId } from "../customers/customer-id.ts";
-import type { Customers } from "../customers/customers.ts";
-import type { Profiles } from "../customers/profiles/profiles.ts";
-import type { ProfileId } from "../ledger/accounts.ts";
-import type { Caller } from "../ledger/caller.ts";
-import { Unavailable } from "../ledger/decision.ts";
-import { parseAmount } from "../money/amount.ts";
-import { pause } from "../std/pause.ts";
-import { sandboxTransfer, type Transfers } from "../transfers/transfers.ts";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
+import type { Clients } from "../../customers/clients/clients.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { Customers } from "../../customers/customers.ts";
+import type { Profiles } from "../../customers/profiles/profiles.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import { Unavailable } from "../../ledger/decision.ts";
+import { parseAmount } from "../../money/amount.ts";
+import { pause } from "../../std/pause.ts";
+import { sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
 import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
 import { checkBootstrap, customerIdOf } from "./check-bootstrap.ts";
 

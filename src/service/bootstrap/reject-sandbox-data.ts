@@ -2,9 +2,9 @@
  * Keeps sandbox data out of production: its client secrets were printed, and its balances are not backed by money.
  */
 import { access } from "node:fs/promises";
-import type { Queryable } from "../postgres/database.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import { StartupError } from "../core.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
-import { StartupError } from "./core.ts";
 import { DEMO_CLIENT, demoFile } from "./demo-file.ts";
 
 /** Generated secrets have 43 characters. */
