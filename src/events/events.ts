@@ -12,7 +12,7 @@ import { type Entry, type EventId, eventIdOf, numberIn, readEntries } from "./ev
 import type { EventType } from "./event-types.ts";
 import { News } from "./news.ts";
 import { type EventObject, objectsOf } from "./objects.ts";
-import type { PublisherEvent } from "./publisher.ts";
+import type { PublisherEvent } from "./publishing/publisher.ts";
 import {
   findCutAt,
   findNumberFromCut,

@@ -9,8 +9,8 @@ import type { ProfileId } from "../ledger/accounts.ts";
 import type { RowChange } from "../ledger/change-history.ts";
 import { siblingId } from "../std/id.ts";
 import { type ExternalTransferStatus, isPaired, type RecordType } from "../transfers/transfers.ts";
-import type { EventBatch, TransferSides } from "./event-batch.ts";
 import { type EventType, transferEventType } from "./event-types.ts";
+import type { EventBatch, TransferSides } from "./publishing/event-batch.ts";
 
 export interface Fact {
   readonly customerId: CustomerId;

@@ -5,10 +5,10 @@ import { type Queryable, serverError, sqlTime } from "../postgres/database.ts";
 import type { Lease } from "../postgres/leases.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
-import type { Heads } from "./event-batch.ts";
 import { type EventRow, readEntries } from "./event-rows.ts";
 import { LAST_TYPES } from "./event-types.ts";
 import { type MarketReaders, type ObjectVersion, objectKey, type State } from "./facts.ts";
+import type { Heads } from "./publishing/event-batch.ts";
 
 // Cuts ---------------------------------------------------------------------------------------------------------------
 

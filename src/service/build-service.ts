@@ -7,7 +7,7 @@ import { type Api, createApi } from "../api/server.ts";
 import { createConversions } from "../conversions/conversions.ts";
 import { Settlement } from "../conversions/settlement.ts";
 import { createEvents } from "../events/events.ts";
-import { Publisher, type PublisherEvent } from "../events/publisher.ts";
+import { Publisher, type PublisherEvent } from "../events/publishing/publisher.ts";
 import { createEngines, type EngineEvent, type Engines } from "../exchange/engine/engines.ts";
 import { createExchange } from "../exchange/exchange.ts";
 import type { AccessDenial } from "../oauth/access-denials/access-denial.ts";

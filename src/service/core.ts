@@ -10,7 +10,7 @@ import { fillCatalogue } from "../catalogue/fill-catalogue.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
-import { RecentBatches } from "../events/recent-batches.ts";
+import { RecentBatches } from "../events/publishing/recent-batches.ts";
 import { DatabaseComparedClock } from "../ledger/compared-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";

@@ -8,7 +8,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import { readEventLag } from "../../src/events/event-lag.ts";
 import { type CustomerEvent, createEvents } from "../../src/events/events.ts";
-import { Publisher } from "../../src/events/publisher.ts";
+import { Publisher } from "../../src/events/publishing/publisher.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { systemClock } from "../../src/std/clock.ts";

@@ -1,7 +1,7 @@
 /** Making all events again (`parbook events rebuild`). */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readEventLag } from "../../src/events/event-lag.ts";
-import { RebuildFailed, rebuildEvents } from "../../src/events/rebuild.ts";
+import { RebuildFailed, rebuildEvents } from "../../src/events/publishing/rebuild.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { openMaker } from "../support/events.ts";
 import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";

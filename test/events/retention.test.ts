@@ -1,9 +1,9 @@
 /** Events that are too old are removed, but not because a clock is wrong. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { replayStates } from "../../src/events/chain-store.ts";
 import { type EventType, objectTypeOf } from "../../src/events/event-types.ts";
 import { type ChangingTable, type ObjectVersion, objectKey, type State } from "../../src/events/facts.ts";
-import { Retention } from "../../src/events/retention.ts";
+import { replayStates } from "../../src/events/publishing/chain-store.ts";
+import { Retention } from "../../src/events/publishing/retention.ts";
 import { readFirstCut, removeRowsOfCuts, setFirstCut } from "../../src/events/store.ts";
 import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";

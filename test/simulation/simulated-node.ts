@@ -5,8 +5,8 @@ import { type Conversions, createConversions } from "../../src/conversions/conve
 import { Settlement } from "../../src/conversions/settlement.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createLegalHolds, type LegalHolds } from "../../src/customers/legal-holds/legal-holds.ts";
-import { Publisher } from "../../src/events/publisher.ts";
-import { RecentBatches } from "../../src/events/recent-batches.ts";
+import { Publisher } from "../../src/events/publishing/publisher.ts";
+import { RecentBatches } from "../../src/events/publishing/recent-batches.ts";
 import { Fees } from "../../src/exchange/customer-fees/customer-fees.ts";
 import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import { haltMarket, resumeMarket } from "../../src/exchange/market-status/halt.ts";

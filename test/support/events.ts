@@ -1,6 +1,6 @@
 /** Publishing events step by step, for tests that decide when. */
-import { CutMaker, EVENTS_LEASE } from "../../src/events/publisher.ts";
-import { Retention, type RetentionOptions } from "../../src/events/retention.ts";
+import { CutMaker, EVENTS_LEASE } from "../../src/events/publishing/publisher.ts";
+import { Retention, type RetentionOptions } from "../../src/events/publishing/retention.ts";
 import type { Cut } from "../../src/events/store.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { type Lease, takeLease } from "../../src/postgres/leases.ts";

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { findCustomer } from "../../customers/customers.ts";
 import { findLastCutNumber, type PublishedEvent, readEventsAfter } from "../../events/all-events.ts";
-import { RebuildFailed, rebuildEvents } from "../../events/rebuild.ts";
+import { RebuildFailed, rebuildEvents } from "../../events/publishing/rebuild.ts";
 import type { Database } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";

@@ -5,11 +5,11 @@
  */
 
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { readBatches } from "../../events/chain-store.ts";
-import { changedMarkets, contentOf, rangesBetween } from "../../events/cut-content.ts";
-import { type AddedBatch, type Heads, NO_HEADS } from "../../events/event-batch.ts";
 import { digestOfFacts, type EventRow, rowsOf } from "../../events/event-rows.ts";
-import { RememberedStates } from "../../events/remembered-states.ts";
+import { readBatches } from "../../events/publishing/chain-store.ts";
+import { changedMarkets, contentOf, rangesBetween } from "../../events/publishing/cut-content.ts";
+import { type AddedBatch, type Heads, NO_HEADS } from "../../events/publishing/event-batch.ts";
+import { RememberedStates } from "../../events/publishing/remembered-states.ts";
 import {
   type Cut,
   findRowsWithoutCut,

@@ -1,9 +1,9 @@
 /** What of a batch becomes events, and the order of the batches of several slots. */
-import type { CustomerId } from "../customers/customer-id.ts";
-import type { RowChange } from "../ledger/change-history.ts";
-import type { Instant } from "../std/clock.ts";
-import type { Uuid } from "../std/id.ts";
-import type { TransferType } from "../transfers/transfers.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { RowChange } from "../../ledger/change-history.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import type { TransferType } from "../../transfers/transfers.ts";
 
 export interface EventBatch {
   readonly slot: number;

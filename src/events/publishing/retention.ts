@@ -4,9 +4,9 @@
  * at most one day of events. So a clock that is wrong for less than an hour removes nothing, and one that stays wrong
  * removes a day of events an hour.
  */
-import type { Database } from "../postgres/database.ts";
-import type { Clock, Instant } from "../std/clock.ts";
-import { findCutAt, readCuts, readFirstCut, removeRowsOfCuts, setFirstCut } from "./store.ts";
+import type { Database } from "../../postgres/database.ts";
+import type { Clock, Instant } from "../../std/clock.ts";
+import { findCutAt, readCuts, readFirstCut, removeRowsOfCuts, setFirstCut } from "../store.ts";
 
 export interface RetentionOptions {
   readonly database: Database;

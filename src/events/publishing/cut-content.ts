@@ -1,7 +1,21 @@
 /** Reads what lies between two cuts, and which cut can come next. */
-import { readHeads } from "../ledger/stored-batches.ts";
-import type { Queryable } from "../postgres/database.ts";
-import type { Instant } from "../std/clock.ts";
+import { readHeads } from "../../ledger/stored-batches.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import type { Instant } from "../../std/clock.ts";
+import {
+  customerOf,
+  type Fact,
+  factsOf,
+  hasEvent,
+  type Known,
+  type MarketReaders,
+  marketChangesIn,
+  type ObjectVersion,
+  objectKey,
+  type State,
+  versionsIn,
+} from "../facts.ts";
+import { type Before, type Cut, readLastStates } from "../store.ts";
 import {
   findMarketReaders,
   type Range,
@@ -19,22 +33,8 @@ import {
   type OrderedBatch,
   safeBeginning,
 } from "./event-batch.ts";
-import {
-  customerOf,
-  type Fact,
-  factsOf,
-  hasEvent,
-  type Known,
-  type MarketReaders,
-  marketChangesIn,
-  type ObjectVersion,
-  objectKey,
-  type State,
-  versionsIn,
-} from "./facts.ts";
 import type { RecentBatches } from "./recent-batches.ts";
 import type { RememberedStates } from "./remembered-states.ts";
-import { type Before, type Cut, readLastStates } from "./store.ts";
 
 /** The batches between two cuts, by slot. */
 export function rangesBetween(after: Heads, until: Heads): Range[] {

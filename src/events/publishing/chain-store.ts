@@ -1,15 +1,15 @@
 /** The SQL by which events are made from the chain: the batches of a slot with what becomes an event. */
-import type { CustomerId } from "../customers/customer-id.ts";
-import type { ProfileId } from "../ledger/accounts.ts";
-import { type RowChange, readChanges } from "../ledger/change-history.ts";
-import type { Queryable } from "../postgres/database.ts";
-import { must } from "../std/assert.ts";
-import type { Instant } from "../std/clock.ts";
-import type { Uuid } from "../std/id.ts";
-import { externalTransferTable } from "../transfers/external-transfer.ts";
-import type { TransferType } from "../transfers/transfers.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
+import { type RowChange, readChanges } from "../../ledger/change-history.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
+import type { Instant } from "../../std/clock.ts";
+import type { Uuid } from "../../std/id.ts";
+import { externalTransferTable } from "../../transfers/external-transfer.ts";
+import type { TransferType } from "../../transfers/transfers.ts";
+import { type MarketReaders, type ObjectVersion, objectKey, type State, stateAfter } from "../facts.ts";
 import type { AddedBatch, EventBatch, ExecutionKey, OrderedBatch, TransferSides } from "./event-batch.ts";
-import { type MarketReaders, type ObjectVersion, objectKey, type State, stateAfter } from "./facts.ts";
 
 /** Batches of a slot: those behind `after`, up to and with `until`. */
 export interface Range {

@@ -6,18 +6,18 @@
  * It rests after each cut for as long as keeps its share of the time small. Under load it so makes larger cuts, which cost
  * less for each event.
  */
-import type { CustomerId } from "../customers/customer-id.ts";
-import { type Database, DatabaseAway } from "../postgres/database.ts";
-import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
-import type { Clock, Instant } from "../std/clock.ts";
-import { WakeSignal } from "../std/wake-signal.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { type Database, DatabaseAway } from "../../postgres/database.ts";
+import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
+import type { Clock, Instant } from "../../std/clock.ts";
+import { WakeSignal } from "../../std/wake-signal.ts";
+import { countRows, digestOfFacts, rowsOf } from "../event-rows.ts";
+import type { Fact } from "../facts.ts";
+import { type Cut, findLastCut, readLastNumbers, writeCut } from "../store.ts";
 import { findNext, readContent } from "./cut-content.ts";
 import { NO_HEADS } from "./event-batch.ts";
-import { countRows, digestOfFacts, rowsOf } from "./event-rows.ts";
-import type { Fact } from "./facts.ts";
 import type { RecentBatches } from "./recent-batches.ts";
 import { Retention } from "./retention.ts";
-import { type Cut, findLastCut, readLastNumbers, writeCut } from "./store.ts";
 
 export type PublisherEvent =
   | { readonly kind: "published"; readonly cut: PublishedCut; readonly ms: number }

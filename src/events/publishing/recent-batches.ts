@@ -3,14 +3,14 @@
  * only if the chain in the database ends with the very hash that was committed here: the hash covers the batch and all
  * batches before it.
  */
-import type { CustomerId } from "../customers/customer-id.ts";
-import { executionTable } from "../exchange/execution.ts";
-import { readChanges } from "../ledger/change-history.ts";
-import type { AddedRows, HashedContent } from "../ledger/writer/batch.ts";
-import type { CommittedBatch } from "../ledger/writer/lane-options.ts";
-import type { Uuid } from "../std/id.ts";
-import { transferTable } from "../transfers/transfer.ts";
-import type { TransferType } from "../transfers/transfers.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { executionTable } from "../../exchange/execution.ts";
+import { readChanges } from "../../ledger/change-history.ts";
+import type { AddedRows, HashedContent } from "../../ledger/writer/batch.ts";
+import type { CommittedBatch } from "../../ledger/writer/lane-options.ts";
+import type { Uuid } from "../../std/id.ts";
+import { transferTable } from "../../transfers/transfer.ts";
+import type { TransferType } from "../../transfers/transfers.ts";
 import type { Range } from "./chain-store.ts";
 import type { AddedBatch, ExecutionKey, Heads, TransferSides } from "./event-batch.ts";
 

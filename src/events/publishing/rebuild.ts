@@ -1,12 +1,20 @@
 /** Rebuilds all events from the cuts and the chain, with the same numbers and ids. */
-import type { CustomerId } from "../customers/customer-id.ts";
-import type { Database, Queryable } from "../postgres/database.ts";
-import { endLease, hasLease, LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { Database, Queryable } from "../../postgres/database.ts";
+import {
+  endLease,
+  hasLease,
+  LEASE_MS,
+  type Lease,
+  releaseLease,
+  renewLease,
+  takeLease,
+} from "../../postgres/leases.ts";
+import { countRows, digestOfFacts, rowsOf } from "../event-rows.ts";
+import { addRows, type Cut, deleteAllRows, readCuts, readFirstCut, removeRowsOfCuts } from "../store.ts";
 import { readContent } from "./cut-content.ts";
 import { NO_HEADS } from "./event-batch.ts";
-import { countRows, digestOfFacts, rowsOf } from "./event-rows.ts";
 import { EVENTS_LEASE } from "./publisher.ts";
-import { addRows, type Cut, deleteAllRows, readCuts, readFirstCut, removeRowsOfCuts } from "./store.ts";
 
 /** Nothing was changed. The message is one line for the operator. */
 export class RebuildFailed extends Error {

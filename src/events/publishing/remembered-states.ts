@@ -2,8 +2,8 @@
  * The states of objects that may still change, while cuts are read in order: for verify, of cuts whose events were removed,
  * where each state would otherwise have to be found in the whole chain.
  */
-import { LAST_TYPES, objectTypeOf } from "./event-types.ts";
-import type { Fact, State } from "./facts.ts";
+import { LAST_TYPES, objectTypeOf } from "../event-types.ts";
+import type { Fact, State } from "../facts.ts";
 
 /** Of more, those that have not changed for longest are forgotten, and read from the chain if they change again. */
 const MOST = 200_000;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { executionTable } from "../exchange/execution.ts";
-import type { CommittedBatch } from "../ledger/writer/lane-options.ts";
-import type { Instant } from "../std/clock.ts";
-import { transferTable } from "../transfers/transfer.ts";
+import { executionTable } from "../../exchange/execution.ts";
+import type { CommittedBatch } from "../../ledger/writer/lane-options.ts";
+import type { Instant } from "../../std/clock.ts";
+import { transferTable } from "../../transfers/transfer.ts";
 import { RecentBatches } from "./recent-batches.ts";
 
 const hashOf = (n: bigint): Buffer => Buffer.from(`hash of ${n}`);
