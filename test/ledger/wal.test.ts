@@ -6,7 +6,7 @@ import { accountKey, type ProfileId } from "../../src/ledger/accounts.ts";
 import type { State } from "../../src/ledger/decision.ts";
 import { readKeys } from "../../src/ledger/tables.ts";
 import { Batch, linkHash, NO_HASH } from "../../src/ledger/writer/batch.ts";
-import { RowCache } from "../../src/ledger/writer/row-cache.ts";
+import { RowCache } from "../../src/ledger/writer/reading/row-cache.ts";
 import { Statements } from "../../src/ledger/writer/statement.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { type Asset, USD } from "../../src/money/asset.ts";

@@ -12,7 +12,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { addition, change, readKeys } from "../../src/ledger/tables.ts";
 import { Batch } from "../../src/ledger/writer/batch.ts";
-import { RowCache } from "../../src/ledger/writer/row-cache.ts";
+import { RowCache } from "../../src/ledger/writer/reading/row-cache.ts";
 import { Slot } from "../../src/ledger/writer/slot-chain.ts";
 import { type BatchTimes, Statements } from "../../src/ledger/writer/statement.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";

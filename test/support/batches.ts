@@ -13,7 +13,7 @@ import type { Caller } from "../../src/ledger/caller.ts";
 import type { Changes } from "../../src/ledger/decision.ts";
 import type { Key } from "../../src/ledger/tables.ts";
 import type { Batch } from "../../src/ledger/writer/batch.ts";
-import type { RowCache } from "../../src/ledger/writer/row-cache.ts";
+import type { RowCache } from "../../src/ledger/writer/reading/row-cache.ts";
 import { type Amount, amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import type { Instant } from "../../src/std/clock.ts";

@@ -9,7 +9,7 @@ import { type Account, accountKey, accountTable, type ProfileId } from "../accou
 import { bigintColumn, booleanColumn, changing, key, uuidColumn, versionColumn } from "../columns.ts";
 import { change, type StateRow, stateTable } from "../tables.ts";
 import { Batch } from "./batch.ts";
-import { RowCache } from "./row-cache.ts";
+import { RowCache } from "./reading/row-cache.ts";
 
 const ids = new IdSource();
 const [a, b] = [ids.next(), ids.next()] as [Uuid & ProfileId, Uuid & ProfileId];

@@ -19,7 +19,7 @@ import type { ClientCaller } from "../caller.ts";
 import { changing, countColumn, key, uuidColumn, versionColumn } from "../columns.ts";
 import { addition, change, recordTable, type StateRow, stateTable } from "../tables.ts";
 import { addedRows, Batch, contentDigest, guardsOf, linkHash, NO_HASH, voidHash } from "./batch.ts";
-import { RowCache } from "./row-cache.ts";
+import { RowCache } from "./reading/row-cache.ts";
 
 const ids = new IdSource();
 const [a, b] = [ids.next(), ids.next()] as [Uuid & ProfileId, Uuid & ProfileId];

@@ -40,7 +40,7 @@ import {
   type TableRows,
   tableRows,
 } from "./batch-rows.ts";
-import type { RowCache } from "./row-cache.ts";
+import type { RowCache } from "./reading/row-cache.ts";
 
 /** Its time is set when the batch is closed. */
 type DraftPosting = Omit<Posting, "at"> & { at: Instant };

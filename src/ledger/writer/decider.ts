@@ -9,7 +9,7 @@ import { type Claim, claimKey, type State } from "../decision.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "../tables.ts";
 import { Batch, type BatchContent } from "./batch.ts";
 import type { Decided, PendingCommand } from "./pending-command.ts";
-import { RowCache } from "./row-cache.ts";
+import { RowCache } from "./reading/row-cache.ts";
 
 export interface DecidedBatch {
   readonly content: BatchContent;

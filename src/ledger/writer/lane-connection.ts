@@ -110,3 +110,17 @@ export async function readDatabaseTime(database: Queryable): Promise<number> {
 }
 
 const DATABASE_TIME = "select extract(epoch from clock_timestamp()) * 1000 as now";
+
+/** Ends the retries of a stopped lane. */
+export class LaneClosed extends Error {
+  override readonly name = "LaneClosed";
+}
+
+/** A closed lane has no pending commands; the slot's next holder resolves its batches. */
+export async function ignoreLaneClosed(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof LaneClosed)) throw error;
+  }
+}

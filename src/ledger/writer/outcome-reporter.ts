@@ -1,7 +1,7 @@
 /** Reports outcomes to callers once everything that they depend on is durable. */
 import { done } from "../../std/result.ts";
 import type { Decided, PendingCommand } from "./pending-command.ts";
-import type { RefIdLookup } from "./ref-id-lookup.ts";
+import type { RefIdLookup } from "./reading/ref-id-lookup.ts";
 
 /**
  * Reports the outcomes that are final.

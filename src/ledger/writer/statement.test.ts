@@ -5,7 +5,7 @@ import type { Instant } from "../../std/clock.ts";
 import { IdSource, type Uuid } from "../../std/id.ts";
 import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../accounts.ts";
 import { Batch } from "./batch.ts";
-import { RowCache } from "./row-cache.ts";
+import { RowCache } from "./reading/row-cache.ts";
 import { type Statement, Statements } from "./statement.ts";
 
 const ids = new IdSource();

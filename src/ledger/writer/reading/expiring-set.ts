@@ -1,4 +1,4 @@
-import type { Clock, Instant } from "../../std/clock.ts";
+import type { Clock, Instant } from "../../../std/clock.ts";
 
 /** Names that expire. Its size is bounded by how many can be added before they do. */
 export class ExpiringSet {

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { USD } from "../../money/asset.ts";
-import type { Queryable } from "../../postgres/database.ts";
-import type { Instant } from "../../std/clock.ts";
-import { accountKey, type ProfileId } from "../accounts.ts";
-import { Decider } from "./decider.ts";
-import { PendingCommand } from "./pending-command.ts";
+import { USD } from "../../../money/asset.ts";
+import type { Queryable } from "../../../postgres/database.ts";
+import type { Instant } from "../../../std/clock.ts";
+import { accountKey, type ProfileId } from "../../accounts.ts";
+import { Decider } from "../decider.ts";
+import { PendingCommand } from "../pending-command.ts";
+import type { Slot } from "../slot-chain.ts";
 import { readRows } from "./read-rows.ts";
-import type { Slot } from "./slot-chain.ts";
 
 const key = accountKey("0190d5a4-1111-7000-8000-000000000004" as ProfileId, USD);
 const slot = { number: 1 } as Slot;

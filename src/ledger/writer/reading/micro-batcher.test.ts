@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { until } from "../../../test/support/until.ts";
+import { until } from "../../../../test/support/until.ts";
 import { MicroBatcher } from "./micro-batcher.ts";
 
 test("items added together form one group, later items form the next, and groups have a maximum size", async () => {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { type Instant, systemClock } from "../../std/clock.ts";
-import type { Uuid } from "../../std/id.ts";
-import { accept, type Claim } from "../decision.ts";
-import { Decider } from "./decider.ts";
-import { type AnyOutcome, PendingCommand } from "./pending-command.ts";
+import { type Instant, systemClock } from "../../../std/clock.ts";
+import type { Uuid } from "../../../std/id.ts";
+import { accept, type Claim } from "../../decision.ts";
+import { Decider } from "../decider.ts";
+import { type AnyOutcome, PendingCommand } from "../pending-command.ts";
 import { RefIdLookup } from "./ref-id-lookup.ts";
 
 const [ACME, OWN, OTHER] = ["1", "2", "3"].map((last) => `0190d5a4-0000-7000-8000-00000000000${last}`) as [

@@ -1,14 +1,14 @@
 /** Looks up in the database which records hold ref_ids, for commands that may be retries. */
-import type { Queryable } from "../../postgres/database.ts";
-import { SERIALIZED_COMMIT_MARKER } from "../../postgres/durability.ts";
-import { must } from "../../std/assert.ts";
-import type { Clock, Instant } from "../../std/clock.ts";
-import type { Uuid } from "../../std/id.ts";
-import { type Claim, type ClaimKind, claimKey } from "../decision.ts";
-import type { UniqueIndex } from "../tables.ts";
-import type { Decider } from "./decider.ts";
+import type { Queryable } from "../../../postgres/database.ts";
+import { SERIALIZED_COMMIT_MARKER } from "../../../postgres/durability.ts";
+import { must } from "../../../std/assert.ts";
+import type { Clock, Instant } from "../../../std/clock.ts";
+import type { Uuid } from "../../../std/id.ts";
+import { type Claim, type ClaimKind, claimKey } from "../../decision.ts";
+import type { UniqueIndex } from "../../tables.ts";
+import type { Decider } from "../decider.ts";
+import type { PendingCommand } from "../pending-command.ts";
 import { ExpiringSet } from "./expiring-set.ts";
-import type { PendingCommand } from "./pending-command.ts";
 
 /** The record that holds a ref_id. */
 interface Holder {

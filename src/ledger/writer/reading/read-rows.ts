@@ -1,9 +1,9 @@
 /** Reads rows that commands depend on and that are not in memory. */
-import type { Queryable } from "../../postgres/database.ts";
-import { readKeys } from "../tables.ts";
-import type { Decider } from "./decider.ts";
-import type { PendingCommand } from "./pending-command.ts";
-import type { Slot } from "./slot-chain.ts";
+import type { Queryable } from "../../../postgres/database.ts";
+import { readKeys } from "../../tables.ts";
+import type { Decider } from "../decider.ts";
+import type { PendingCommand } from "../pending-command.ts";
+import type { Slot } from "../slot-chain.ts";
 
 /** @returns the commands that still wait; their rows are now known */
 export async function readRows(

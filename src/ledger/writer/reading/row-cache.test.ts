@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { accountTable } from "../accounts.ts";
+import { accountTable } from "../../accounts.ts";
 import { RowCache } from "./row-cache.ts";
 
 const row = (version: bigint) => ({ version });

@@ -2,9 +2,9 @@
  * A cache of the rows that the lane wrote or read recently, as the last decided batch leaves them. It is never trusted:
  * each batch checks the versions of the rows that it depends on. The absence of a row is not cached.
  */
-import { assert } from "../../std/assert.ts";
-import { LruCache } from "../../std/lru-cache.ts";
-import type { AnyStateTable, StateRow, StateTable } from "../tables.ts";
+import { assert } from "../../../std/assert.ts";
+import { LruCache } from "../../../std/lru-cache.ts";
+import type { AnyStateTable, StateRow, StateTable } from "../../tables.ts";
 
 export class RowCache {
   readonly #tables = new Map<string, LruCache<StateRow>>();
