@@ -5,7 +5,7 @@ import { type Restored, restoreBackup } from "../postgres/embedded/backup/restor
 import { openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { formatInstant } from "../std/clock.ts";
-import { isPlainPath } from "../std/plain-path.ts";
+import { isPlainPath } from "../std/paths.ts";
 import { type VerifyReport, verifyAll } from "../verify/verify.ts";
 import { readPath, readTime } from "./arguments.ts";
 import { headOf } from "./auditing/chain-heads.ts";

@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import type { Network } from "../../std/network.ts";
-import { isPlainPath } from "../../std/plain-path.ts";
+import { isPlainPath } from "../../std/paths.ts";
 import { DEFAULT_RATES, type RequestRates } from "../../web/limits/rates.ts";
 import { databaseAddress, publicAddress } from "./address-settings.ts";
 import { type CleartextLink, transportContradictions, withoutTls } from "./cleartext-settings.ts";

@@ -10,7 +10,7 @@ import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { Client, type ClientConfig } from "pg";
 import { must } from "../../../std/assert.ts";
-import { isInside } from "../../../std/is-inside.ts";
+import { isInside } from "../../../std/paths.ts";
 import type { Queryable } from "../../database.ts";
 import { prepareSession } from "../../session.ts";
 import { clusterPath } from "../cluster.ts";

@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { lchown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { isInside } from "../../../std/is-inside.ts";
+import { isInside } from "../../../std/paths.ts";
 import { chooseServerUser, clusterPath, removeCluster } from "../cluster.ts";
 import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "../copy-file.ts";
 import { lockDirectory } from "../directory-lock.ts";

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isInside } from "./is-inside.ts";
+import { isInside } from "./paths.ts";
 
 let place: string;
 beforeAll(async () => {

@@ -1,8 +1,7 @@
-/** Whether one directory is inside another, whatever links lead to either. */
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 
-/** True for one and the same directory. Neither has to exist. */
+/** Whether one directory is inside another, or the same, whatever links lead to either. Neither has to exist. */
 export async function isInside(inner: string, outer: string): Promise<boolean> {
   const [below, above] = await Promise.all([realPath(resolve(inner)), realPath(resolve(outer))]);
   return `${below}${sep}`.startsWith(above.endsWith(sep) ? above : `${above}${sep}`);
@@ -17,3 +16,6 @@ async function realPath(path: string): Promise<string> {
     return join(await realPath(dirname(path)), basename(path));
   }
 }
+
+/** Whether an absolute path needs no quoting in PostgreSQL's shell commands, in which % is special too. */
+export const isPlainPath = (path: string): boolean => /^\/[A-Za-z0-9/._-]+$/.test(path);
