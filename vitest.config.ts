@@ -18,7 +18,7 @@ const PURE_PARTS = ["test/{reference,scripts}/*.test.ts"];
  * Many files on the one server that share processes, which saves loading the program for each. No file here may mock a
  * module or leave a changed global behind. The others have a process of their own.
  */
-const IN_SHARED_PROCESSES = ["test/{accounting,exchange,ledger,metrics,protocol}/*.test.ts", ...SQL_UNITS];
+const IN_SHARED_PROCESSES = ["test/{accounting,exchange,ledger,metrics,protocol}/**/*.test.ts", ...SQL_UNITS];
 
 /** Long tests that start servers of their own, or need none. `npm test` runs them on the embedded PostgreSQL only. */
 const STANDALONE = [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectBooksBalance } from "../support/books.ts";
-import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
-import { until } from "../support/until.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
+import { until } from "../../support/until.ts";
 
 let service: TestService;
 let maker: TestCustomer;

@@ -1,11 +1,11 @@
 /** What becomes of orders of every kind, seen over HTTP by those who placed them (docs/contract/orders.md). */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { MarketCode } from "../../src/catalogue/market.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { TESTER } from "../support/movements.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { Desk, type Fields, limit, openPair, tell } from "../support/trading.ts";
-import { until } from "../support/until.ts";
+import type { MarketCode } from "../../../src/catalogue/market.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { TESTER } from "../../support/movements.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+import { Desk, type Fields, limit, openPair, tell } from "../../support/trading.ts";
+import { until } from "../../support/until.ts";
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { MarketCode } from "../../src/catalogue/market.ts";
-import type { Profile } from "../../src/customers/profiles/profiles.ts";
-import type { OrderId } from "../../src/exchange/order.ts";
-import type { Instant } from "../../src/std/clock.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { ask, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
-import { TESTER } from "../support/movements.ts";
+import type { MarketCode } from "../../../src/catalogue/market.ts";
+import type { Profile } from "../../../src/customers/profiles/profiles.ts";
+import type { OrderId } from "../../../src/exchange/order.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { ask, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
+import { TESTER } from "../../support/movements.ts";
 
 let api: ExchangeApi;
 let profile: Profile;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles/profiles.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
-import { TESTER } from "../support/movements.ts";
+import type { Profile } from "../../../src/customers/profiles/profiles.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
+import { TESTER } from "../../support/movements.ts";
 
 let api: ExchangeApi;
 let profile: Profile;

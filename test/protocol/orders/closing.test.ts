@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles/profiles.ts";
-import type { Order, OrderId } from "../../src/exchange/exchange.ts";
-import { FillWaiters } from "../../src/exchange/orders/await-fill.ts";
-import { amountOf } from "../../src/money/amount.ts";
-import { must } from "../../src/std/assert.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { ask, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
-import { until } from "../support/until.ts";
+import type { Profile } from "../../../src/customers/profiles/profiles.ts";
+import type { Order, OrderId } from "../../../src/exchange/exchange.ts";
+import { FillWaiters } from "../../../src/exchange/orders/await-fill.ts";
+import { amountOf } from "../../../src/money/amount.ts";
+import { must } from "../../../src/std/assert.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { ask, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
+import { until } from "../../support/until.ts";
 
 let api: ExchangeApi;
 let profile: Profile;

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { expectBooksBalance } from "../support/books.ts";
+import { expectBooksBalance } from "../../support/books.ts";
 import {
   addressOf,
   bodyOf,
@@ -16,11 +16,11 @@ import {
   type Operation,
   readDocument,
   withValue,
-} from "../support/openapi.ts";
-import { everythingRenamed, inOurWords, renamed, textsIn } from "../support/renamed.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { makerOf, type Owner, ownerOfEverything } from "../tenancy/belongings.ts";
-import { SAMPLES } from "../tenancy/inputs.ts";
+} from "../../support/openapi.ts";
+import { everythingRenamed, inOurWords, renamed, textsIn } from "../../support/renamed.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+import { makerOf, type Owner, ownerOfEverything } from "../../tenancy/belongings.ts";
+import { SAMPLES } from "../../tenancy/inputs.ts";
 
 // A busy machine takes its time for all of these.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });

@@ -3,8 +3,8 @@
  * OpenAPI document, so a new field or parameter is covered when it is documented.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { nearestName } from "../../src/api/problems/nearest-name.ts";
-import { expectBooksBalance } from "../support/books.ts";
+import { nearestName } from "../../../src/api/problems/nearest-name.ts";
+import { expectBooksBalance } from "../../support/books.ts";
 import {
   addressOf,
   bodyOf,
@@ -14,11 +14,11 @@ import {
   responseTo,
   type Schema,
   withValue,
-} from "../support/openapi.ts";
-import { expectProblem } from "../support/problems.ts";
-import { type Answer, startTestService, type TestService } from "../support/service.ts";
-import { makerOf, type Owner, ownerOfEverything } from "../tenancy/belongings.ts";
-import { SAMPLES } from "../tenancy/inputs.ts";
+} from "../../support/openapi.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { type Answer, startTestService, type TestService } from "../../support/service.ts";
+import { makerOf, type Owner, ownerOfEverything } from "../../tenancy/belongings.ts";
+import { SAMPLES } from "../../tenancy/inputs.ts";
 
 let service: TestService;
 let acme: Owner;

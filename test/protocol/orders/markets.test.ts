@@ -1,9 +1,9 @@
 /** The markets that the interface names, each traded on once. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Amount, amountOf, formatAmount } from "../../src/money/amount.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { Desk, limit, tell } from "../support/trading.ts";
+import { type Amount, amountOf, formatAmount } from "../../../src/money/amount.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+import { Desk, limit, tell } from "../../support/trading.ts";
 
 let service: TestService;
 beforeAll(async () => {

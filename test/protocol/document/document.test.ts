@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
 
 interface Schema {
   readonly $ref?: string;
@@ -86,7 +86,7 @@ const OPTIONS = ["order", "order_by", "limit", "page_cursor"];
 
 /** The names in the items of a section, in their order. */
 function namesIn([page, section, ...items]: Place): string[] {
-  const text = readFileSync(new URL(`../../docs/contract/${page}.md`, import.meta.url), "utf8");
+  const text = readFileSync(new URL(`../../../docs/contract/${page}.md`, import.meta.url), "utf8");
   const [, after = ""] = text.split(`\n## ${section}\n`);
   const numbered = (after.split("\n## ")[0] ?? "").split(/^(?=\d+\. )/m);
   const wanted = numbered.filter((text) => items.some((item) => text.startsWith(`${item}. `)));
@@ -172,7 +172,7 @@ test("every amount has the pattern, and metadata its bounds", () => {
 });
 
 test("each list has the page that the table of operations in docs/contract.md has for it", async () => {
-  const contract = await readFile(new URL("../../docs/contract.md", import.meta.url), "utf8");
+  const contract = await readFile(new URL("../../../docs/contract.md", import.meta.url), "utf8");
   const pages = contract.split("\n").flatMap((line) => {
     const [, named = "", page = ""] = /^\| (`.*`) \| .* \| ([0-9]+, [0-9]+) \|$/.exec(line) ?? [];
     return [...named.matchAll(/`GET ([^`]+)`/g)].map(([, path]) => [path, page.split(", ").map(Number)]);

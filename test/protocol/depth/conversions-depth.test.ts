@@ -1,12 +1,12 @@
 /** What a page of conversions costs, in pages of the database that are touched, on a table of 100,000 of one customer. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ConversionFilter, listConversions } from "../../src/conversions/store.ts";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
-import type { Instant } from "../../src/std/clock.ts";
-import type { Uuid } from "../../src/std/id.ts";
-import { costOf } from "../support/cost.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { casesOf } from "../support/depth-cases.ts";
+import { type ConversionFilter, listConversions } from "../../../src/conversions/store.ts";
+import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import type { Uuid } from "../../../src/std/id.ts";
+import { costOf } from "../../support/cost.ts";
+import { type TestDatabase, testDatabase } from "../../support/database.ts";
+import { casesOf } from "../../support/depth-cases.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;

@@ -1,11 +1,11 @@
 /** Waiting for orders to close and cancelling them, in each of their states, with the service's own engines. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { verifyAll } from "../../src/verify/verify.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp } from "../support/orders.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { Desk, type Fields, limit, openPair, tell } from "../support/trading.ts";
-import { until } from "../support/until.ts";
+import { verifyAll } from "../../../src/verify/verify.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { expectOrdersAddUp } from "../../support/orders.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+import { Desk, type Fields, limit, openPair, tell } from "../../support/trading.ts";
+import { until } from "../../support/until.ts";
 
 let service: TestService;
 beforeAll(async () => {

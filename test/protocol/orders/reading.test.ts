@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles/profiles.ts";
-import type { Order } from "../../src/exchange/exchange.ts";
-import { amountOf } from "../../src/money/amount.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
+import type { Profile } from "../../../src/customers/profiles/profiles.ts";
+import type { Order } from "../../../src/exchange/exchange.ts";
+import { amountOf } from "../../../src/money/amount.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
 
 interface Page {
   readonly items: readonly { readonly id: string; readonly created_at: string }[];

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ExecutionId } from "../../src/exchange/execution.ts";
-import { nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
-import { INCREMENTS } from "../../src/exchange/market-data/candles.ts";
-import type { Instant } from "../../src/std/clock.ts";
-import { IdSource } from "../../src/std/id.ts";
-import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import type { ExecutionId } from "../../../src/exchange/execution.ts";
+import { nextMatchId, takerId } from "../../../src/exchange/execution-id.ts";
+import { INCREMENTS } from "../../../src/exchange/market-data/candles.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import { IdSource } from "../../../src/std/id.ts";
+import { startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
 
 const PATH = "/v2/markets/BTCUSD/historical-candles";
 const MINUTE = 60_000;

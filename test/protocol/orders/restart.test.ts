@@ -1,11 +1,11 @@
 /** Orders whose service ends and is started again while they wait: for a trigger, for their time, for a cancel. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { verifyAll } from "../../src/verify/verify.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp } from "../support/orders.ts";
-import { startTestService, type TestService, urlOf } from "../support/service.ts";
-import { Desk, type Fields, limit, tell } from "../support/trading.ts";
-import { until } from "../support/until.ts";
+import { verifyAll } from "../../../src/verify/verify.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { expectOrdersAddUp } from "../../support/orders.ts";
+import { startTestService, type TestService, urlOf } from "../../support/service.ts";
+import { Desk, type Fields, limit, tell } from "../../support/trading.ts";
+import { until } from "../../support/until.ts";
 
 let first: TestService;
 let second: TestService | undefined;

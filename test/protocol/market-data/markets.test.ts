@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { MarketCode } from "../../src/catalogue/market.ts";
-import { type ExchangeApi, startExchangeApi } from "../support/exchange-api.ts";
-import { TESTER } from "../support/movements.ts";
+import type { MarketCode } from "../../../src/catalogue/market.ts";
+import { type ExchangeApi, startExchangeApi } from "../../support/exchange-api.ts";
+import { TESTER } from "../../support/movements.ts";
 
 interface Markets {
   readonly markets: readonly { readonly market: string; readonly status: string; readonly market_status: object }[];

@@ -3,7 +3,7 @@
  * it is 400 and names the field and the bound. The ids in the requests are nobody's, so no money moves.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { expectBooksBalance } from "../support/books.ts";
+import { expectBooksBalance } from "../../support/books.ts";
 import {
   addressOf,
   bodyOf,
@@ -14,10 +14,10 @@ import {
   responseTo,
   type Schema,
   withValue,
-} from "../support/openapi.ts";
-import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
-import type { Belongings } from "../tenancy/belongings.ts";
-import { SAMPLES } from "../tenancy/inputs.ts";
+} from "../../support/openapi.ts";
+import { startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
+import type { Belongings } from "../../tenancy/belongings.ts";
+import { SAMPLES } from "../../tenancy/inputs.ts";
 
 // A busy machine takes its time for some hundred requests.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });

@@ -1,10 +1,10 @@
 /** Every kind of order, from its placement over HTTP to what the market makes of it. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { verifyAll } from "../../src/verify/verify.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp } from "../support/orders.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { Desk, type Told } from "../support/trading.ts";
+import { verifyAll } from "../../../src/verify/verify.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { expectOrdersAddUp } from "../../support/orders.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+import { Desk, type Told } from "../../support/trading.ts";
 
 let service: TestService;
 let maker: Desk;

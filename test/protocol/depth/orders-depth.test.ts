@@ -1,12 +1,12 @@
 /** What a page of orders costs, in pages of the database that are touched, on a table of 100,000 orders of one customer. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { listOrders, type OrderFilter } from "../../src/exchange/orders/store.ts";
-import type { Uuid } from "../../src/std/id.ts";
-import { costOf } from "../support/cost.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { casesOf } from "../support/depth-cases.ts";
-import { copyOpenOrders } from "../support/open-orders.ts";
+import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import { listOrders, type OrderFilter } from "../../../src/exchange/orders/store.ts";
+import type { Uuid } from "../../../src/std/id.ts";
+import { costOf } from "../../support/cost.ts";
+import { type TestDatabase, testDatabase } from "../../support/database.ts";
+import { casesOf } from "../../support/depth-cases.ts";
+import { copyOpenOrders } from "../../support/open-orders.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;

@@ -12,10 +12,10 @@ import {
   type Operation,
   readDocument,
   responseTo,
-} from "../support/openapi.ts";
-import { startTestService, type TestService } from "../support/service.ts";
-import { makerOf, type Owner, ownerOfEverything } from "../tenancy/belongings.ts";
-import { namingOf, SAMPLES } from "../tenancy/inputs.ts";
+} from "../../support/openapi.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+import { makerOf, type Owner, ownerOfEverything } from "../../tenancy/belongings.ts";
+import { namingOf, SAMPLES } from "../../tenancy/inputs.ts";
 
 /** A record, by field. */
 type Item = Readonly<Record<string, unknown>>;

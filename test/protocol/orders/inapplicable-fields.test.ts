@@ -1,8 +1,8 @@
 /** Orders whose fields do not fit their kind, or bound it: rejected, and nothing is left behind. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Profile } from "../../src/customers/profiles/profiles.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
+import type { Profile } from "../../../src/customers/profiles/profiles.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
 
 let api: ExchangeApi;
 let profile: Profile;

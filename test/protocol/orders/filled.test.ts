@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectBooksBalance } from "../support/books.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
 
 let service: TestService;
 beforeAll(async () => {

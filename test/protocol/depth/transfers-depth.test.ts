@@ -1,12 +1,12 @@
 /** What a page of transfer records costs, in pages of the database that are touched, on a table of 100,000 rows. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
-import type { Instant } from "../../src/std/clock.ts";
-import type { Uuid } from "../../src/std/id.ts";
-import { listTransfers, type RecordPosition, type TransferFilter } from "../../src/transfers/store.ts";
-import { costOf } from "../support/cost.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { casesOf } from "../support/depth-cases.ts";
+import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import type { Uuid } from "../../../src/std/id.ts";
+import { listTransfers, type RecordPosition, type TransferFilter } from "../../../src/transfers/store.ts";
+import { costOf } from "../../support/cost.ts";
+import { type TestDatabase, testDatabase } from "../../support/database.ts";
+import { casesOf } from "../../support/depth-cases.ts";
 
 const ROWS = 100_000;
 const uuid = <Id extends string>(kind: string, n: number): Id =>

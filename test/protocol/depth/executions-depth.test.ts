@@ -1,12 +1,12 @@
 /** What a page of executions costs, in pages of the database that are touched, on a table of 200,000 rows. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { executedAtOf, NO_EXECUTION } from "../../src/exchange/execution-id.ts";
-import { type ExecutionFilter, listExecutions } from "../../src/exchange/executions/store.ts";
-import type { Instant } from "../../src/std/clock.ts";
-import { costOf } from "../support/cost.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { casesOf } from "../support/depth-cases.ts";
+import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import { executedAtOf, NO_EXECUTION } from "../../../src/exchange/execution-id.ts";
+import { type ExecutionFilter, listExecutions } from "../../../src/exchange/executions/store.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import { costOf } from "../../support/cost.ts";
+import { type TestDatabase, testDatabase } from "../../support/database.ts";
+import { casesOf } from "../../support/depth-cases.ts";
 
 const ROWS = 200_000;
 const uuid = (kind: string, n: number): string => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;

@@ -7,10 +7,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
-import { expectBooksBalance } from "../support/books.ts";
-import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { type Answer, startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
 
-const DIALECT = new URL("../../dialects/paxos-v2.json", import.meta.url).pathname;
+const DIALECT = new URL("../../../dialects/paxos-v2.json", import.meta.url).pathname;
 
 let service: TestService;
 let acme: TestCustomer;
