@@ -3,8 +3,8 @@
  * alone.
  */
 import type { Random } from "../support/random.ts";
-import { FAILURES, type Fate, type Network } from "./simulated-database.ts";
-import type { Pace } from "./simulated-postgres.ts";
+import { FAILURES, type Fate, type Network } from "./postgres/simulated-database.ts";
+import type { Pace } from "./postgres/simulated-postgres.ts";
 
 /** Faults of processes and of the server. */
 export const INCIDENTS = [

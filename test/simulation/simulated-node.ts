@@ -25,8 +25,8 @@ import { WakeSignal } from "../../src/std/wake-signal.ts";
 import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
 import type { Random } from "../support/random.ts";
 import type { Faults } from "./faults.ts";
-import { SimulatedDatabase } from "./simulated-database.ts";
-import type { SimulatedPostgres } from "./simulated-postgres.ts";
+import { SimulatedDatabase } from "./postgres/simulated-database.ts";
+import type { SimulatedPostgres } from "./postgres/simulated-postgres.ts";
 import type { Process, VirtualTime } from "./virtual-time.ts";
 
 /** How far the clock of a node may be from the database's. */

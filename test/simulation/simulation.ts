@@ -6,13 +6,13 @@ import { createHash } from "node:crypto";
 import { openProfile } from "../../src/customers/profiles/profiles.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { Auditor } from "./auditor.ts";
+import { Auditor } from "./auditor/auditor.ts";
+import { areAllPublished, checkEvents } from "./auditor/event-invariants.ts";
 import { Clients } from "./clients.ts";
-import { areAllPublished, checkEvents } from "./event-invariants.ts";
 import { Faults, type Incident } from "./faults.ts";
 import { catalogue, markets, residents } from "./fixtures.ts";
+import { SimulatedPostgres, type Transcript } from "./postgres/simulated-postgres.ts";
 import { SimulatedNode } from "./simulated-node.ts";
-import { SimulatedPostgres, type Transcript } from "./simulated-postgres.ts";
 import { LATE_EVENING, MORNING, VirtualTime } from "./virtual-time.ts";
 import { Workload } from "./workload.ts";
 

@@ -2,9 +2,10 @@
  * What an order book promises, checked on the rows alone: an engine with a stale book would break it, even though every
  * balance is right.
  */
+
+import type { Commit } from "../postgres/simulated-postgres.ts";
+import type { Row, Tables } from "../postgres/tables.ts";
 import { invariant } from "./invariants.ts";
-import type { Commit } from "./simulated-postgres.ts";
-import type { Row, Tables } from "./tables.ts";
 
 export function checkBook(commit: Commit, tables: Tables): void {
   if (!commit.changes.some(({ table }) => table === "orders")) return;

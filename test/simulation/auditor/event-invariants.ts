@@ -2,10 +2,10 @@
  * What must hold of events, worked out from the rows and the chain without the publisher's code: each fact is one event, none
  * is missing, numbers have no gap, and an object is shown as its version left it.
  */
-import { type RowChange, readChanges } from "../../src/ledger/change-history.ts";
+import { type RowChange, readChanges } from "../../../src/ledger/change-history.ts";
+import type { Commit } from "../postgres/simulated-postgres.ts";
+import type { Row, Tables } from "../postgres/tables.ts";
 import { invariant } from "./invariants.ts";
-import type { Commit } from "./simulated-postgres.ts";
-import type { Row, Tables } from "./tables.ts";
 
 const count = (value: unknown): bigint => BigInt(String(value));
 

@@ -3,21 +3,21 @@
  * equal open orders and conversions. What the commands should do is the model's part.
  */
 import { isDeepStrictEqual } from "node:util";
-import { orderTable } from "../../src/exchange/order.ts";
-import { PARTS } from "../../src/ledger/accounts.ts";
-import { type RowChange, readChanges, replayVersions } from "../../src/ledger/change-history.ts";
-import { namesOf } from "../../src/ledger/columns.ts";
-import { digestOf, type StateRow } from "../../src/ledger/tables.ts";
-import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../src/ledger/writer/batch.ts";
-import { amountOf } from "../../src/money/amount.ts";
-import { must } from "../../src/std/assert.ts";
-import type { Instant } from "../../src/std/clock.ts";
-import { LANE_TABLES } from "../../src/verify/lane-tables.ts";
-import { hashedTables } from "../../src/verify/ledger/chain.ts";
-import { assets, markets } from "./fixtures.ts";
-import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
-import type { Commit } from "./simulated-postgres.ts";
-import { keyOfRow, pick, type Row, type Tables } from "./tables.ts";
+import { orderTable } from "../../../src/exchange/order.ts";
+import { PARTS } from "../../../src/ledger/accounts.ts";
+import { type RowChange, readChanges, replayVersions } from "../../../src/ledger/change-history.ts";
+import { namesOf } from "../../../src/ledger/columns.ts";
+import { digestOf, type StateRow } from "../../../src/ledger/tables.ts";
+import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../../src/ledger/writer/batch.ts";
+import { amountOf } from "../../../src/money/amount.ts";
+import { must } from "../../../src/std/assert.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import { LANE_TABLES } from "../../../src/verify/lane-tables.ts";
+import { hashedTables } from "../../../src/verify/ledger/chain.ts";
+import { assets, markets } from "../fixtures.ts";
+import type { Commit } from "../postgres/simulated-postgres.ts";
+import { keyOfRow, pick, type Row, type Tables } from "../postgres/tables.ts";
+import { CLOCK_TOLERANCE_MS } from "../simulated-node.ts";
 
 class InvariantViolation extends Error {
   override readonly name = "InvariantViolation";

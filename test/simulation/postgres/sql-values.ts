@@ -1,5 +1,5 @@
 /** Values of statements: read by their SQL types as PostgreSQL does, and small expressions over them. */
-import { assert, must } from "../../src/std/assert.ts";
+import { assert, must } from "../../../src/std/assert.ts";
 import type { Row } from "./tables.ts";
 
 /** A value as the driver gives it back, of the text that it was sent. */

@@ -4,20 +4,20 @@
  * that a rejection can be checked against the states of its time.
  */
 
-import type { ExecutionId } from "../../src/exchange/execution.ts";
-import { matchJournalId } from "../../src/exchange/execution-id.ts";
-import { readChanges } from "../../src/ledger/change-history.ts";
-import { must } from "../../src/std/assert.ts";
-import { siblingId, type Uuid } from "../../src/std/id.ts";
+import type { ExecutionId } from "../../../src/exchange/execution.ts";
+import { matchJournalId } from "../../../src/exchange/execution-id.ts";
+import { readChanges } from "../../../src/ledger/change-history.ts";
+import { must } from "../../../src/std/assert.ts";
+import { siblingId, type Uuid } from "../../../src/std/id.ts";
+import { assets, catalogue } from "../fixtures.ts";
+import type { Commit } from "../postgres/simulated-postgres.ts";
+import type { Row } from "../postgres/tables.ts";
+import { callerOf, operatorOf, type WorkloadCommand } from "../workload.ts";
 import { checkBulk, effectOf, itemOf } from "./bulks.ts";
 import { statusesAfter } from "./external-transfer-steps.ts";
-import { assets, catalogue } from "./fixtures.ts";
 import { type History, historyOf } from "./history.ts";
 import { invariant, units } from "./invariants.ts";
 import { crossed, inWords, issued, journalsInOrder, type Moves, moveOf, moves } from "./journals.ts";
-import type { Commit } from "./simulated-postgres.ts";
-import type { Row } from "./tables.ts";
-import { callerOf, operatorOf, type WorkloadCommand } from "./workload.ts";
 
 const ONE = 10n ** 18n;
 const times = (a: bigint, b: bigint): bigint => (a * b) / ONE;

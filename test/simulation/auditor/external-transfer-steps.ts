@@ -1,5 +1,5 @@
 /** Which steps a deposit or a withdrawal may take, stated again for the model. */
-import type { Row } from "./tables.ts";
+import type { Row } from "../postgres/tables.ts";
 
 type NextSteps = Readonly<Record<string, readonly string[]>>;
 const WITHDRAWAL_STEPS: NextSteps = {

@@ -2,12 +2,12 @@
  * The part of PostgreSQL that Parbook needs, in memory: sessions that execute their messages in order, atomic transactions,
  * row locks, READ COMMITTED. The seed decides how long things take, and whether a commit in flight survives a crash.
  */
-import type { Instant } from "../../src/std/clock.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import type { Timer, VirtualTime } from "../virtual-time.ts";
 import { knownStatement } from "./known-statements.ts";
 import { type Holder, RowLocks } from "./row-locks.ts";
 import type { Run, Statement } from "./statement.ts";
 import { checkRow, keyOfRow, type Row, serverFault, Tables, type Write } from "./tables.ts";
-import type { Timer, VirtualTime } from "./virtual-time.ts";
 
 /** A transaction that has just become visible, with the rows before and after it. */
 export interface Commit {

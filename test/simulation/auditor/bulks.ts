@@ -1,8 +1,8 @@
 /** What must be true of bulks of transfers, which are one command each. */
-import type { BulkItem, BulkRequest } from "../../src/transfers/transfers.ts";
+import type { BulkItem, BulkRequest } from "../../../src/transfers/transfers.ts";
+import type { Row } from "../postgres/tables.ts";
+import type { Action, WorkloadCommand } from "../workload.ts";
 import { invariant } from "./invariants.ts";
-import type { Row } from "./tables.ts";
-import type { Action, WorkloadCommand } from "./workload.ts";
 
 /** A bulk takes effect in one commit, with the ref_id and a journal of each item. */
 export function checkBulk(

@@ -1,5 +1,5 @@
 /** A statement of the simulated PostgreSQL, as a function. */
-import type { Instant } from "../../src/std/clock.ts";
+import type { Instant } from "../../../src/std/clock.ts";
 import type { LockMode } from "./row-locks.ts";
 import type { Row, Tables } from "./tables.ts";
 

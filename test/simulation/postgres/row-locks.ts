@@ -1,6 +1,7 @@
 /** Locks on rows, and on keys that are being inserted: held until the transaction ends, with a queue of waiters. */
+
+import type { Timer, VirtualTime } from "../virtual-time.ts";
 import { serverFault } from "./tables.ts";
-import type { Timer, VirtualTime } from "./virtual-time.ts";
 
 export type LockMode = "share" | "exclusive";
 

@@ -2,13 +2,13 @@
  * The simulated PostgreSQL returns what a real one returns to the same statements, and has the same rows in the end.
  */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { verifyAll } from "../../src/verify/verify.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { residents } from "./fixtures.ts";
+import { verifyAll } from "../../../src/verify/verify.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { type TestDatabase, testDatabase } from "../../support/database.ts";
+import { residents } from "../fixtures.ts";
+import { simulate } from "../simulation.ts";
 import { END, type Script, scripts } from "./scripts.ts";
 import type { Transcript } from "./simulated-postgres.ts";
-import { simulate } from "./simulation.ts";
 import { type Heard, IMPATIENT, RealServer, type Server, type Speaker, TwinServer } from "./two-servers.ts";
 
 let db: TestDatabase;

@@ -5,7 +5,7 @@
  * As in PostgreSQL, every part sees the rows at the start of the statement; a row that another transaction is changing is
  * waited for, and the condition is evaluated again on its new version.
  */
-import { must } from "../../src/std/assert.ts";
+import { must } from "../../../src/std/assert.ts";
 import { type Expression, expressionOf, type Scope, splitOutside, unnestOf } from "./sql-values.ts";
 import type { Run, Statement } from "./statement.ts";
 import { checkRow, keyOfRow, primaryKey, type Row, uniqueEntries, uniqueViolation } from "./tables.ts";

@@ -3,11 +3,11 @@
  * and cuts as the seed decides. Nothing reaches a killed process any more.
  */
 import type pg from "pg";
-import { asFault, type Database, OutcomeUnknown, type Queryable } from "../../src/postgres/database.ts";
-import { assert } from "../../src/std/assert.ts";
+import { asFault, type Database, OutcomeUnknown, type Queryable } from "../../../src/postgres/database.ts";
+import { assert } from "../../../src/std/assert.ts";
+import type { Process } from "../virtual-time.ts";
 import { Session, type SimulatedPostgres } from "./simulated-postgres.ts";
 import type { Row } from "./tables.ts";
-import type { Process } from "./virtual-time.ts";
 
 /**
  * What happens to a message to the server.

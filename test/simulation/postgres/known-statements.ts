@@ -2,15 +2,15 @@
  * The statements that the simulated PostgreSQL knows, each by its whole text: a statement that changed in `src/` is an error
  * until its meaning changes here too. `conformance.test.ts` compares both.
  */
-import { conversionTable } from "../../src/conversions/conversion.ts";
-import { legalHoldTable } from "../../src/customers/legal-holds/store.ts";
-import { profileTable } from "../../src/customers/profiles/profiles.ts";
-import { columnsOf } from "../../src/ledger/tables.ts";
-import { LOCKING_SETTINGS } from "../../src/ledger/writer/lane-connection.ts";
-import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../src/postgres/durability.ts";
-import { must } from "../../src/std/assert.ts";
-import { externalTransferTable } from "../../src/transfers/external-transfer.ts";
-import { transferTable } from "../../src/transfers/transfer.ts";
+import { conversionTable } from "../../../src/conversions/conversion.ts";
+import { legalHoldTable } from "../../../src/customers/legal-holds/store.ts";
+import { profileTable } from "../../../src/customers/profiles/profiles.ts";
+import { columnsOf } from "../../../src/ledger/tables.ts";
+import { LOCKING_SETTINGS } from "../../../src/ledger/writer/lane-connection.ts";
+import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../../src/postgres/durability.ts";
+import { must } from "../../../src/std/assert.ts";
+import { externalTransferTable } from "../../../src/transfers/external-transfer.ts";
+import { transferTable } from "../../../src/transfers/transfer.ts";
 import { eventStatements } from "./event-statements.ts";
 import { exchangeStatements } from "./exchange-statements.ts";
 import { batchStatement, insertRow, keysStatement } from "./row-statements.ts";

@@ -1,9 +1,9 @@
 /** Stored journals: what each moved, and the order in which those of a batch were decided. */
-import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";
-import type { Uuid } from "../../src/std/id.ts";
-import { assets, catalogue } from "./fixtures.ts";
+import { houseOwnerId, reserveOf } from "../../../src/ledger/house-accounts.ts";
+import type { Uuid } from "../../../src/std/id.ts";
+import { assets, catalogue } from "../fixtures.ts";
+import type { Row } from "../postgres/tables.ts";
 import { invariant, units } from "./invariants.ts";
-import type { Row } from "./tables.ts";
 
 /** "owner asset part" -> signed amount. */
 export type Moves = ReadonlyMap<string, bigint>;

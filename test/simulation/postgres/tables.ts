@@ -1,6 +1,6 @@
 /** The tables of the simulated PostgreSQL: rows as the driver returns them, and their constraints. */
 import pg from "pg";
-import { must } from "../../src/std/assert.ts";
+import { must } from "../../../src/std/assert.ts";
 
 /** `numeric` and `bigint` as text, `timestamptz` as an instant, `bytea` as a buffer, `jsonb` parsed, `json` as text. */
 export type Row = Readonly<Record<string, unknown>>;

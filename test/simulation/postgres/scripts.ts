@@ -7,22 +7,29 @@ import {
   type ConversionId,
   conversionKey,
   conversionTable,
-} from "../../src/conversions/conversion.ts";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { accountKey, accountTable, emptyAccount, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { addition, change, readKeys } from "../../src/ledger/tables.ts";
-import { Batch } from "../../src/ledger/writer/batch.ts";
-import { RowCache } from "../../src/ledger/writer/reading/row-cache.ts";
-import { Slot } from "../../src/ledger/writer/slot-chain.ts";
-import { type BatchTimes, Statements } from "../../src/ledger/writer/statement.ts";
-import { amountOf, negative } from "../../src/money/amount.ts";
-import { type AssetCode, USD } from "../../src/money/asset.ts";
-import type { Database, Queryable } from "../../src/postgres/database.ts";
-import { type Lease, releaseLease, renewLease, takeLease } from "../../src/postgres/leases.ts";
-import type { Instant } from "../../src/std/clock.ts";
-import { siblingId, type Uuid } from "../../src/std/id.ts";
-import { type Transfer, transferTable } from "../../src/transfers/transfer.ts";
-import { residents } from "./fixtures.ts";
+} from "../../../src/conversions/conversion.ts";
+import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import {
+  accountKey,
+  accountTable,
+  emptyAccount,
+  entry,
+  journal,
+  type ProfileId,
+} from "../../../src/ledger/accounts.ts";
+import { addition, change, readKeys } from "../../../src/ledger/tables.ts";
+import { Batch } from "../../../src/ledger/writer/batch.ts";
+import { RowCache } from "../../../src/ledger/writer/reading/row-cache.ts";
+import { Slot } from "../../../src/ledger/writer/slot-chain.ts";
+import { type BatchTimes, Statements } from "../../../src/ledger/writer/statement.ts";
+import { amountOf, negative } from "../../../src/money/amount.ts";
+import { type AssetCode, USD } from "../../../src/money/asset.ts";
+import type { Database, Queryable } from "../../../src/postgres/database.ts";
+import { type Lease, releaseLease, renewLease, takeLease } from "../../../src/postgres/leases.ts";
+import type { Instant } from "../../../src/std/clock.ts";
+import { siblingId, type Uuid } from "../../../src/std/id.ts";
+import { type Transfer, transferTable } from "../../../src/transfers/transfer.ts";
+import { residents } from "../fixtures.ts";
 import { IMPATIENT } from "./two-servers.ts";
 
 export interface Said {

@@ -3,12 +3,12 @@
  * simulated time: a function of the same name shadows `clock_timestamp()`.
  */
 import type pg from "pg";
-import { serverError } from "../../src/postgres/database.ts";
-import type { TestDatabase } from "../support/database.ts";
-import { until } from "../support/until.ts";
+import { serverError } from "../../../src/postgres/database.ts";
+import type { TestDatabase } from "../../support/database.ts";
+import { until } from "../../support/until.ts";
+import { VirtualTime } from "../virtual-time.ts";
 import { Session, SimulatedPostgres } from "./simulated-postgres.ts";
 import { type Row, TABLE_NAMES } from "./tables.ts";
-import { VirtualTime } from "./virtual-time.ts";
 
 /** Rows as text, or the error's code and constraint. */
 export type Heard = readonly string[] | string;

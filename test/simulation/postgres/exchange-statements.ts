@@ -1,9 +1,9 @@
 /** The exchange's part of `known-statements.ts`: the statements of orders and engines. */
-import { orderTable } from "../../src/exchange/order.ts";
-import { columnsOf } from "../../src/ledger/tables.ts";
-import { amountOf } from "../../src/money/amount.ts";
-import { COMMIT_MARKER } from "../../src/postgres/durability.ts";
-import { must } from "../../src/std/assert.ts";
+import { orderTable } from "../../../src/exchange/order.ts";
+import { columnsOf } from "../../../src/ledger/tables.ts";
+import { amountOf } from "../../../src/money/amount.ts";
+import { COMMIT_MARKER } from "../../../src/postgres/durability.ts";
+import { must } from "../../../src/std/assert.ts";
 import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
 import { keyOfRow, pick, type Row } from "./tables.ts";

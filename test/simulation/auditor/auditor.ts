@@ -2,22 +2,22 @@
  * Checks everything against the invariants and the model: every commit when it becomes visible, every outcome when a node
  * returns it, and the final state.
  */
-import { conversionTable } from "../../src/conversions/conversion.ts";
-import { legalHoldTable } from "../../src/customers/legal-holds/store.ts";
-import { orderTable } from "../../src/exchange/order.ts";
-import type { Rejection } from "../../src/ledger/decision.ts";
-import { must } from "../../src/std/assert.ts";
-import { creditOf, debitOf, type TransferRecord, transferTable } from "../../src/transfers/transfer.ts";
-import type { Step } from "../../src/transfers/transfers.ts";
+import { conversionTable } from "../../../src/conversions/conversion.ts";
+import { legalHoldTable } from "../../../src/customers/legal-holds/store.ts";
+import { orderTable } from "../../../src/exchange/order.ts";
+import type { Rejection } from "../../../src/ledger/decision.ts";
+import { must } from "../../../src/std/assert.ts";
+import { creditOf, debitOf, type TransferRecord, transferTable } from "../../../src/transfers/transfer.ts";
+import type { Step } from "../../../src/transfers/transfers.ts";
+import type { Commit, SimulatedPostgres } from "../postgres/simulated-postgres.ts";
+import type { Row } from "../postgres/tables.ts";
+import { CLOCK_TOLERANCE_MS } from "../simulated-node.ts";
+import type { Answer, WorkloadCommand } from "../workload.ts";
 import { checkBook } from "./book-invariants.ts";
 import { claimOf, effectOf, paidBefore } from "./bulks.ts";
 import { checkCut } from "./event-invariants.ts";
 import { checkCommit, checkHistory, invariant, MEASURED_WRONGLY_MS, units } from "./invariants.ts";
 import { type AccountState, SequentialModel } from "./sequential-model.ts";
-import { CLOCK_TOLERANCE_MS } from "./simulated-node.ts";
-import type { Commit, SimulatedPostgres } from "./simulated-postgres.ts";
-import type { Row } from "./tables.ts";
-import type { Answer, WorkloadCommand } from "./workload.ts";
 
 /** How long after its arrival a command may take effect, by the clocks of the node and of the database. */
 const DEADLINE_MS = 10_000;
