@@ -27,7 +27,7 @@ const STANDALONE = [
   "src/postgres/embedded/*.test.ts",
   "test/backup/*.test.ts",
   "test/cli/{secrets,service}.test.ts",
-  "test/reliability/{storm,storm-checks}.test.ts",
+  "test/reliability/storm/*.test.ts",
   "test/service/shutdown.test.ts",
   "test/simulation/simulation.test.ts",
 ];

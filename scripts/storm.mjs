@@ -20,6 +20,6 @@ process.env.STORM_SEED = values.seed;
 if (values.fault !== undefined) process.env.STORM_FAULT = values.fault;
 await prepare({ tools: true });
 if (values.cluster) process.env.STORM_CLUSTER = "yes";
-const test = values.cluster ? "test/cluster/cluster.test.ts" : "test/reliability/storm.test.ts";
+const test = values.cluster ? "test/cluster/cluster.test.ts" : "test/reliability/storm/storm.test.ts";
 process.argv = [...process.argv.slice(0, 2), "run", test];
 await import("../node_modules/vitest/vitest.mjs");

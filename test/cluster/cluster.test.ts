@@ -3,8 +3,8 @@
  * blow in each round: `npm run storm -- --cluster --rounds 100 --seed 7`.
  */
 import { expect, test } from "vitest";
-import { type RoundReport, Storm } from "../reliability/storm.ts";
-import { tableOf } from "../reliability/storm-table.ts";
+import { type RoundReport, Storm } from "../reliability/storm/storm.ts";
+import { tableOf } from "../reliability/storm/storm-table.ts";
 import { required } from "../support/required.ts";
 import { BLOWS, type BlowName } from "./blows.ts";
 import { Cluster, whyNoCluster } from "./cluster.ts";

@@ -1,5 +1,5 @@
-import type { Database } from "../../src/postgres/database.ts";
-import type { Ended } from "../cli/parbook.ts";
+import type { Database } from "../../../src/postgres/database.ts";
+import type { Ended } from "../../cli/parbook.ts";
 
 /** What the storm needs of the place where the service runs. */
 export interface StormSite {

@@ -2,8 +2,8 @@
  * Three rounds each time, with several faults in each; more by hand, with one: `npm run storm -- --rounds 100 --seed 7`.
  */
 import { expect, test } from "vitest";
-import { FAULTS, type Fault } from "./faults.ts";
-import { Site } from "./site.ts";
+import { FAULTS, type Fault } from "../faults.ts";
+import { Site } from "../site.ts";
 import { type RoundReport, Storm } from "./storm.ts";
 import { tableOf } from "./storm-table.ts";
 

@@ -4,19 +4,19 @@
  */
 import { randomUUID } from "node:crypto";
 import { inspect } from "node:util";
-import { DatabaseAway, isTimeout } from "../../src/postgres/database.ts";
-import { pause } from "../../src/std/pause.ts";
-import { type Random, seeded } from "../support/random.ts";
-import { until } from "../support/until.ts";
-import { Client, type ClientSeed, type Tally } from "./client.ts";
-import { EventFollower } from "./event-follower.ts";
-import type { Inject } from "./faults.ts";
-import { expectExecuted, type Shown } from "./lifecycles.ts";
-import { Operators, type OperatorTally } from "./operators.ts";
-import { orderOf, STORM_MARKETS } from "./requests-at-random.ts";
+import { DatabaseAway, isTimeout } from "../../../src/postgres/database.ts";
+import { pause } from "../../../src/std/pause.ts";
+import { type Random, seeded } from "../../support/random.ts";
+import { until } from "../../support/until.ts";
+import { Client, type ClientSeed, type Tally } from "../client.ts";
+import { EventFollower } from "../event-follower.ts";
+import type { Inject } from "../faults.ts";
+import { expectExecuted, type Shown } from "../lifecycles.ts";
+import { Operators, type OperatorTally } from "../operators.ts";
+import { orderOf, STORM_MARKETS } from "../requests-at-random.ts";
+import { expectTotals, expectTotalsOverHttp, readTotals } from "../totals.ts";
 import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./storm-checks.ts";
 import type { StormSite } from "./storm-site.ts";
-import { expectTotals, expectTotalsOverHttp, readTotals } from "./totals.ts";
 
 export interface RoundReport extends Tally, OperatorTally {
   readonly faults: readonly string[];

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { seeded } from "../support/random.ts";
-import { until } from "../support/until.ts";
-import { Client } from "./client.ts";
-import { FAULTS } from "./faults.ts";
-import { Site } from "./site.ts";
+import { seeded } from "../../support/random.ts";
+import { until } from "../../support/until.ts";
+import { Client } from "../client.ts";
+import { FAULTS } from "../faults.ts";
+import { Site } from "../site.ts";
 import { Storm } from "./storm.ts";
 import { expectBooks, expectIndexesWhole, expectOneEffect, expectSound } from "./storm-checks.ts";
 

@@ -1,10 +1,10 @@
 /** What must hold after a storm. Each check throws what it found. */
 import { existsSync } from "node:fs";
-import type { Database, Queryable } from "../../src/postgres/database.ts";
-import { assert } from "../../src/std/assert.ts";
-import { findTimesAhead } from "../../src/verify/times-ahead.ts";
-import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp } from "../support/orders.ts";
+import type { Database, Queryable } from "../../../src/postgres/database.ts";
+import { assert } from "../../../src/std/assert.ts";
+import { findTimesAhead } from "../../../src/verify/times-ahead.ts";
+import { expectBooksBalance } from "../../support/books.ts";
+import { expectOrdersAddUp } from "../../support/orders.ts";
 import type { StormSite } from "./storm-site.ts";
 
 /** A ref_id has one effect. */
