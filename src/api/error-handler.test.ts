@@ -1,7 +1,7 @@
 /** The responses when the database fails: a real server that breaks off its statements. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
-import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { ask, problem, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 import { OutcomeUnknown, type Queryable } from "../postgres/database.ts";
 import type { Api } from "./server.ts";
 

@@ -1,6 +1,6 @@
 /** What every answer says for the safety of its reader, whatever came before it. */
 import { afterEach, expect, test } from "vitest";
-import { ask, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { ask, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 
 let toy: ToyApi;
 afterEach(() => toy.close());

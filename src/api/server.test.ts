@@ -1,7 +1,7 @@
 import { errorCodes } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
-import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { ask, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { ask, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 import { until } from "../../test/support/until.ts";
 
 let toy: ToyApi;

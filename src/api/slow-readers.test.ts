@@ -1,7 +1,7 @@
 /** Callers who ask for much and do not read it, on real sockets. */
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { ask, problem, startToyApi, type ToyApi } from "../../test/support/toy-api.ts";
+import { ask, problem, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 import { until } from "../../test/support/until.ts";
 import { UnsentResponses } from "../web/connections/unsent-responses.ts";
 

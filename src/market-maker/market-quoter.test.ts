@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BTCUSD } from "../../test/support/btcusd.ts";
+import { BTCUSD } from "../../test/support/exchange/btcusd.ts";
 import type { Order, OrderId } from "../exchange/exchange.ts";
 import { amountOf, formatAmount, ZERO } from "../money/amount.ts";
 import { MarketQuoter } from "./market-quoter.ts";

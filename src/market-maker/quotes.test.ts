@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BTCUSD } from "../../test/support/btcusd.ts";
+import { BTCUSD } from "../../test/support/exchange/btcusd.ts";
 import { type Market, marketOf } from "../catalogue/market.ts";
 import type { OrderId } from "../exchange/exchange.ts";
 import { amountOf, fitsPrecision, formatAmount, multiplyExact } from "../money/amount.ts";

@@ -9,8 +9,8 @@ import type { Command } from "commander";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { buildProgram } from "../../src/cli/parbook.ts";
 import { must } from "../../src/std/assert.ts";
+import { Desk } from "../support/exchange/trading.ts";
 import { startTestService, type TestCustomer, type TestService, urlOf } from "../support/service.ts";
-import { Desk } from "../support/trading.ts";
 import { run } from "./in-process.ts";
 
 /** Clears the screen, begins a line, turns the text around, a C1 control, and one that takes no room. */

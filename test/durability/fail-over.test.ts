@@ -11,9 +11,17 @@ import type { Uuid } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
+import { startRelay } from "../support/postgres/relay.ts";
+import {
+  BATCH,
+  FAULTS,
+  LOOK_UP,
+  needsStandby,
+  type Pair,
+  STANDBY_PORT,
+  startPair,
+} from "../support/postgres/standby.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { startRelay } from "../support/relay.ts";
-import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, STANDBY_PORT, startPair } from "../support/standby.ts";
 import { until } from "../support/until.ts";
 
 const COUNT = Number(process.env.FAIL_OVERS ?? 1);

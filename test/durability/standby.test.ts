@@ -21,10 +21,10 @@ import { systemClock } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { TestExchange } from "../support/exchange/orders.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
-import { TestExchange } from "../support/orders.ts";
-import { insertProfile, openTransaction } from "../support/rows-in-the-way.ts";
-import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/standby.ts";
+import { insertProfile, openTransaction } from "../support/postgres/rows-in-the-way.ts";
+import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/postgres/standby.ts";
 import { until } from "../support/until.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });

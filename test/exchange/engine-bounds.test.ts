@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CommittedRound, createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/exchange/orders.ts";
 import { until } from "../support/until.ts";
 
 let exchange: TestExchange;

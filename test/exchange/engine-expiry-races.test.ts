@@ -5,7 +5,7 @@ import type { OrderId } from "../../src/exchange/order.ts";
 import { formatAmount } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { ahead, expectOrdersAddUp, TestExchange } from "../support/orders.ts";
+import { ahead, expectOrdersAddUp, TestExchange } from "../support/exchange/orders.ts";
 import { until } from "../support/until.ts";
 
 let exchange: TestExchange;

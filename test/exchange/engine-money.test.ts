@@ -4,7 +4,7 @@ import type { Engines } from "../../src/exchange/engine/engines.ts";
 import { matchJournalId } from "../../src/exchange/execution-id.ts";
 import { formatAmount, minus } from "../../src/money/amount.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/exchange/orders.ts";
 
 let exchange: TestExchange;
 let engines: Engines;

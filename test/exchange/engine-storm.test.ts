@@ -7,10 +7,10 @@ import { Unavailable } from "../../src/ledger/decision.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { expectOrdersAddUp, TestExchange, type Trader } from "../support/exchange/orders.ts";
+import { someOrder } from "../support/exchange/some-orders.ts";
 import { startLane } from "../support/movements.ts";
-import { expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { someOrder } from "../support/some-orders.ts";
 import { until } from "../support/until.ts";
 
 const MARKETS = ["ETHUSD", "LTCUSD"] as const;

@@ -8,9 +8,9 @@ import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { copyOpenOrders } from "../support/exchange/open-orders.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/exchange/orders.ts";
 import { startLane } from "../support/movements.ts";
-import { copyOpenOrders } from "../support/open-orders.ts";
-import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
 import { until } from "../support/until.ts";
 
 type Execute = Lane["execute"];

@@ -12,7 +12,7 @@ import { keyName } from "../../src/ledger/tables.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { ahead, expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
+import { ahead, expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/exchange/orders.ts";
 import { until } from "../support/until.ts";
 
 type Execute = Lane["execute"];

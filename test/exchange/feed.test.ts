@@ -12,13 +12,13 @@ import type { OrderId } from "../../src/exchange/order.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { BookClient, FeedClient, shownBook } from "../support/feed-client.ts";
+import { BookClient, FeedClient, shownBook } from "../support/exchange/feed-client.ts";
+import { expectOrdersAddUp, TestExchange, type Trader } from "../support/exchange/orders.ts";
+import { someOrder } from "../support/exchange/some-orders.ts";
+import { startToyApi } from "../support/http/toy-api.ts";
 import { startLane } from "../support/movements.ts";
-import { expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
+import { startRelay } from "../support/postgres/relay.ts";
 import { type Random, seeded } from "../support/random.ts";
-import { startRelay } from "../support/relay.ts";
-import { someOrder } from "../support/some-orders.ts";
-import { startToyApi } from "../support/toy-api.ts";
 import { until } from "../support/until.ts";
 
 const BOOK = "/marketdata/ETHUSD";

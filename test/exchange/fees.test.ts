@@ -9,8 +9,8 @@ import { must } from "../../src/std/assert.ts";
 import { type Clock, type Instant, systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { expectOrdersAddUp, TestExchange, type Trader } from "../support/exchange/orders.ts";
 import { ANY_TIME_MS, startLane } from "../support/movements.ts";
-import { expectOrdersAddUp, TestExchange, type Trader } from "../support/orders.ts";
 import { until } from "../support/until.ts";
 
 const NOON = Date.parse("2026-03-31T12:00:00Z");

@@ -4,7 +4,7 @@ import type { Engines } from "../../src/exchange/engine/engines.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { ahead, expectOrdersAddUp, type OrderAsked, TestExchange } from "../support/orders.ts";
+import { ahead, expectOrdersAddUp, type OrderAsked, TestExchange } from "../support/exchange/orders.ts";
 import { until } from "../support/until.ts";
 
 let exchange: TestExchange;

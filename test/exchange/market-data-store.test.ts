@@ -8,7 +8,7 @@ import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/
 import { amountOf } from "../../src/money/amount.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { copyOpenOrders } from "../support/open-orders.ts";
+import { copyOpenOrders } from "../support/exchange/open-orders.ts";
 
 const BTCUSD = "BTCUSD" as MarketCode;
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;

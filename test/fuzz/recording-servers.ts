@@ -7,8 +7,8 @@ import { IdSource } from "../../src/std/id.ts";
 import type { Network } from "../../src/std/network.ts";
 import { pause } from "../../src/std/pause.ts";
 import { reject } from "../../src/std/result.ts";
-import { startToyApi } from "../support/toy-api.ts";
-import { ToyFeed } from "../support/toy-feed.ts";
+import { ToyFeed } from "../support/exchange/toy-feed.ts";
+import { startToyApi } from "../support/http/toy-api.ts";
 import type { Dialect } from "./raw-sequences.ts";
 
 export interface NotingServers {

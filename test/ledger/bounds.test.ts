@@ -14,7 +14,7 @@ import {
   type TestLane,
   type TestLaneOptions,
 } from "../support/movements.ts";
-import { openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;

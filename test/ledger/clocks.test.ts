@@ -26,7 +26,7 @@ import {
   TESTER,
   type TestLane,
 } from "../support/movements.ts";
-import { openTransaction, terminate, untilBlocked } from "../support/rows-in-the-way.ts";
+import { openTransaction, terminate, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 const HOUR_MS = 3_600_000;

@@ -19,7 +19,7 @@ import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newId, startLane, TESTER } from "../support/movements.ts";
-import { openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 
 let db: TestDatabase;
 let catalogue: Catalogue;

@@ -15,7 +15,7 @@ import {
   startLane,
   type TestLane,
 } from "../support/movements.ts";
-import { openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 
 let db: TestDatabase;
 let first: TestLane;

@@ -14,7 +14,7 @@ import {
   startLane,
   type TestLane,
 } from "../support/movements.ts";
-import { openTransaction, terminate, untilBlocked } from "../support/rows-in-the-way.ts";
+import { openTransaction, terminate, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;

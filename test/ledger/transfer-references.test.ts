@@ -24,7 +24,7 @@ import {
   type TestLane,
   type TestLaneOptions,
 } from "../support/movements.ts";
-import { insertProfile, openTransaction, untilBlocked } from "../support/rows-in-the-way.ts";
+import { insertProfile, openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;

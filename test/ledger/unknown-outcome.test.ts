@@ -14,8 +14,8 @@ import {
   startLane,
   type TestLane,
 } from "../support/movements.ts";
-import { type Relay, startRelay } from "../support/relay.ts";
-import { openTransaction, terminate, untilBlocked } from "../support/rows-in-the-way.ts";
+import { type Relay, startRelay } from "../support/postgres/relay.ts";
+import { openTransaction, terminate, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;

@@ -16,7 +16,7 @@ import { decideTransfer } from "../../src/transfers/rules.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
-import { insertProfile } from "../support/rows-in-the-way.ts";
+import { insertProfile } from "../support/postgres/rows-in-the-way.ts";
 
 const TRANSFERS = 64;
 /** Of no lane: the batch is undone again. */

@@ -18,7 +18,7 @@ import { pause } from "../../src/std/pause.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { TESTER } from "../support/movements.ts";
-import { type Relay, startRelay } from "../support/relay.ts";
+import { type Relay, startRelay } from "../support/postgres/relay.ts";
 import { startTestService, type TestCustomer, type TestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

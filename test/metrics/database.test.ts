@@ -11,8 +11,8 @@ import { addDatabaseMetrics } from "../../src/telemetry/metrics/database.ts";
 import type { DatabaseSnapshot, DatabaseWatch } from "../../src/telemetry/metrics/database-watch.ts";
 import { readSnapshot } from "../../src/telemetry/metrics/read-snapshot.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { copyOpenOrders } from "../support/exchange/open-orders.ts";
 import { ledgerClock } from "../support/movements.ts";
-import { copyOpenOrders } from "../support/open-orders.ts";
 
 let db: TestDatabase;
 beforeAll(async () => {

@@ -4,9 +4,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { DEFAULT_RATES } from "../../src/web/limits/rates.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { type Scrape, scrape } from "../support/metrics.ts";
-import { sendRaw } from "../support/raw-connection.ts";
-import { type Relay, startRelay } from "../support/relay.ts";
+import { type Scrape, scrape } from "../support/http/metrics.ts";
+import { sendRaw } from "../support/http/raw-connection.ts";
+import { type Relay, startRelay } from "../support/postgres/relay.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

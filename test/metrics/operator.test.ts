@@ -1,7 +1,7 @@
 /** Alerts, dashboard and runbook, held against what the service really serves. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { scrape } from "../support/metrics.ts";
+import { scrape } from "../support/http/metrics.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 interface Alert {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { startRelay } from "../support/relay.ts";
+import { startRelay } from "../support/postgres/relay.ts";
 import { required } from "../support/required.ts";
 import { unwrap } from "../support/results.ts";
 import { startTestService, type TestService } from "../support/service.ts";

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createSigningKeys } from "../../src/oauth/oauth.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { type Network, parseNetwork } from "../../src/std/network.ts";
+import { lowForm } from "../support/http/signatures.ts";
 import { type Listening, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
-import { lowForm } from "../support/signatures.ts";
 import { until } from "../support/until.ts";
 
 let service: TestService;

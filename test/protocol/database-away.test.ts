@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { type Relay, startRelay } from "../support/relay.ts";
+import { type Relay, startRelay } from "../support/postgres/relay.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

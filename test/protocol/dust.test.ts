@@ -1,9 +1,9 @@
 /** Decimals below an asset's precision, which fees leave in balances: they leave with all that there is, never rounded. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
+import { type Desk, limit, openPair } from "../support/exchange/trading.ts";
 import { expectProblem, expectSuccess } from "../support/problems.ts";
 import { startTestService, type TestService } from "../support/service.ts";
-import { type Desk, limit, openPair } from "../support/trading.ts";
 import { until } from "../support/until.ts";
 
 let service: TestService;

@@ -3,7 +3,7 @@ import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import type { ExecutionId } from "../../src/exchange/exchange.ts";
 import { executedAtOf } from "../../src/exchange/execution-id.ts";
 import { formatInstant } from "../../src/std/clock.ts";
-import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange-api.ts";
+import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange/exchange-api.ts";
 
 interface Page {
   readonly items: readonly { readonly execution_id: string }[];

@@ -8,7 +8,7 @@ import { amountOf, formatAmount } from "../../src/money/amount.ts";
 import { must } from "../../src/std/assert.ts";
 import { PASSED } from "../../src/std/result.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp } from "../support/orders.ts";
+import { expectOrdersAddUp } from "../support/exchange/orders.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

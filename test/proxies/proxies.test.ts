@@ -18,7 +18,7 @@ import { parseNetwork } from "../../src/std/network.ts";
 import { answersIn } from "../fuzz/raw-answers.ts";
 import { sequenceOf } from "../fuzz/raw-sequences.ts";
 import { API, AUTH, type NotingServers, startNotingServers } from "../fuzz/recording-servers.ts";
-import { FeedClient } from "../support/feed-client.ts";
+import { FeedClient } from "../support/exchange/feed-client.ts";
 import { seeded } from "../support/random.ts";
 import { required } from "../support/required.ts";
 import { until } from "../support/until.ts";

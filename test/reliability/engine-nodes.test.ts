@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/orders.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange, type Trader } from "../support/exchange/orders.ts";
 import { urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

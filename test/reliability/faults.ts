@@ -1,8 +1,8 @@
 /** The faults that the storm injects. */
 import { must } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
+import type { Loss } from "../support/postgres/relay.ts";
 import type { Random } from "../support/random.ts";
-import type { Loss } from "../support/relay.ts";
 import { until } from "../support/until.ts";
 import type { Site } from "./site.ts";
 

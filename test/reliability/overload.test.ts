@@ -6,7 +6,7 @@ import type { Client } from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { openTransaction } from "../support/rows-in-the-way.ts";
+import { openTransaction } from "../support/postgres/rows-in-the-way.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

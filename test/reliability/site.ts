@@ -13,7 +13,7 @@ import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/po
 import { assert, must } from "../../src/std/assert.ts";
 import { writeAtomically } from "../../src/std/write-atomically.ts";
 import { type Ended, parbook, type ServiceProcess, type Settings, startInVain, startService } from "../cli/parbook.ts";
-import { type Relay, startRelay } from "../support/relay.ts";
+import { type Relay, startRelay } from "../support/postgres/relay.ts";
 import { freePort } from "../support/service.ts";
 import { type SmallDisk, smallDisk } from "./small-disk.ts";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { dataDirectory, type ServiceProcess, startService } from "../cli/parbook.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { expectOrdersAddUp, type OrderAsked, TestExchange } from "../support/orders.ts";
-import { openTransaction } from "../support/rows-in-the-way.ts";
+import { expectOrdersAddUp, type OrderAsked, TestExchange } from "../support/exchange/orders.ts";
+import { openTransaction } from "../support/postgres/rows-in-the-way.ts";
 import { startTestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

@@ -7,7 +7,7 @@ import { Database } from "../../src/postgres/database.ts";
 import { migrateAs } from "../../src/service/core.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { testDatabase } from "../support/database.ts";
-import { missingPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
+import { missingPgbouncer, startPgbouncer } from "../support/postgres/pgbouncer.ts";
 import { required } from "../support/required.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

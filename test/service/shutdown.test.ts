@@ -13,8 +13,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/postgres/embedded/processes.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, readReady } from "../cli/parbook.ts";
-import { sessionOf } from "../support/embedded-service.ts";
-import { scrape } from "../support/metrics.ts";
+import { scrape } from "../support/http/metrics.ts";
+import { sessionOf } from "../support/postgres/embedded-service.ts";
 import { freePort } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { formatReport } from "../../src/verify/report.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { Desk, limit, openPair, tell } from "../support/exchange/trading.ts";
 import { ANY_TIME_MS } from "../support/movements.ts";
 import { type Answer, startTestService, type TestService } from "../support/service.ts";
-import { Desk, limit, openPair, tell } from "../support/trading.ts";
 import { until } from "../support/until.ts";
 
 const MONTH_MS = 30 * 86_400_000;

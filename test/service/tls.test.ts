@@ -15,7 +15,7 @@ import { followTls, readTls } from "../../src/service/tls.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { reject } from "../../src/std/result.ts";
-import { startToyApi } from "../support/toy-api.ts";
+import { startToyApi } from "../support/http/toy-api.ts";
 import { until } from "../support/until.ts";
 
 let directory: string;

@@ -5,8 +5,8 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { PASSED } from "../../src/std/result.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
+import { Desk, limit, openPair } from "../support/exchange/trading.ts";
 import { startTestService, type TestService } from "../support/service.ts";
-import { Desk, limit, openPair } from "../support/trading.ts";
 
 const MARKET = "ETHUSD";
 

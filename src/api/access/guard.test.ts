@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import type { AccessDenial } from "../../oauth/access-denials/access-denial.ts";
 
 let toy: ToyApi;

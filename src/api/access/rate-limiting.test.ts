@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";

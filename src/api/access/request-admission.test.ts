@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
-import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/fair-admission.ts";
 import { Limit } from "../requests/schemas.ts";

@@ -2,7 +2,7 @@
 import { get as httpGet } from "node:http";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { GRANT, startToyApi } from "../../../test/support/toy-api.ts";
+import { GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { CustomerEvent, EventFilter, EventPage, Events } from "../../events/events.ts";
 import type { Grant } from "../../oauth/tokens/grant.ts";

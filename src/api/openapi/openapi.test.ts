@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ask, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { PROBLEM_PAGES } from "../problems/problem-texts.ts";
 import { Amount, Body, ListOf, ListQuery, Metadata, RefId, Timestamp, UuidText } from "../requests/schemas.ts";

@@ -2,8 +2,8 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
-import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
+import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 
 let toy: ToyApi;
 beforeAll(async () => {

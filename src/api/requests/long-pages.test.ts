@@ -1,7 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
-import { ask, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { serializeLongPage } from "./long-pages.ts";
 import { ListOf } from "./schemas.ts";
 

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { done, reject } from "../../std/result.ts";
 import { decodeCursor, encodeCursor, page, pageRequest } from "./paging.ts";
 import { ListOf, ListQuery } from "./schemas.ts";

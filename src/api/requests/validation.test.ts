@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 
 let toy: ToyApi;
 beforeAll(async () => {

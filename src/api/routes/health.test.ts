@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { ask, COMMON_HEADERS, problem, startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { ask, COMMON_HEADERS, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { healthRoutes } from "./health.ts";
 

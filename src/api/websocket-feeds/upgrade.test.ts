@@ -2,10 +2,10 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { stuckReader } from "../../../test/support/feed-client.ts";
-import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
-import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
-import { ToyFeed } from "../../../test/support/toy-feed.ts";
+import { stuckReader } from "../../../test/support/exchange/feed-client.ts";
+import { ToyFeed } from "../../../test/support/exchange/toy-feed.ts";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
+import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { feedRoutes } from "./feeds.ts";
 
 let toy: ToyApi;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BTCUSD } from "../../../test/support/btcusd.ts";
+import { BTCUSD } from "../../../test/support/exchange/btcusd.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { Price, QuoteUnits, Sequence } from "../book/order.ts";
 import type { Order, OrderTimeInForce } from "../order.ts";

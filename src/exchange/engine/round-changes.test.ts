@@ -1,6 +1,6 @@
 /** The rows after a round; the money of a match is tested in trade-money.test.ts and test/exchange/engine-money.test.ts. */
 import { expect, test } from "vitest";
-import { BTCUSD } from "../../../test/support/btcusd.ts";
+import { BTCUSD } from "../../../test/support/exchange/btcusd.ts";
 import { profileOf } from "../../../test/support/states.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { entry } from "../../ledger/accounts.ts";

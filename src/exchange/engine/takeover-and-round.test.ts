@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BTCUSD } from "../../../test/support/btcusd.ts";
+import { BTCUSD } from "../../../test/support/exchange/btcusd.ts";
 import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../../test/support/states.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { amountOf, ZERO } from "../../money/amount.ts";

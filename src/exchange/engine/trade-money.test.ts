@@ -1,7 +1,7 @@
 /** Rebates are paid from commissions: whatever the operator sets and customers trade, the house never adds to them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BTCUSD } from "../../../test/support/btcusd.ts";
+import { BTCUSD } from "../../../test/support/exchange/btcusd.ts";
 import { checkTiers, type FeeRates, type FeeTier, tierFor } from "../../catalogue/fee-tiers.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { type Amount, amountOf, formatAmount, multiplyExact, plus, ZERO } from "../../money/amount.ts";

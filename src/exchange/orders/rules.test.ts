@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BTCUSD_ROW } from "../../../test/support/btcusd.ts";
+import { BTCUSD_ROW } from "../../../test/support/exchange/btcusd.ts";
 import { marketOf } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Profile, profileTable } from "../../customers/profiles/profiles.ts";

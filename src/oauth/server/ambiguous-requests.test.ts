@@ -2,7 +2,7 @@
 
 import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import type { Clients } from "../../customers/clients/clients.ts";
 import { IdSource } from "../../std/id.ts";
 import { reject } from "../../std/result.ts";

@@ -3,7 +3,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
-import { lowForm, otherForm } from "../../../test/support/signatures.ts";
+import { lowForm, otherForm } from "../../../test/support/http/signatures.ts";
 import { Clients } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";

@@ -11,7 +11,7 @@ import {
   type EmbeddedService,
   sessionOf,
   startEmbeddedService,
-} from "../../../test/support/embedded-service.ts";
+} from "../../../test/support/postgres/embedded-service.ts";
 import { until } from "../../../test/support/until.ts";
 import { startEmbedded } from "./embedded.ts";
 import { EmbeddedError } from "./embedded-error.ts";

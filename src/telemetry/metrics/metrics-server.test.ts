@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { createMetricsServer } from "./metrics-server.ts";
 
 const server = createMetricsServer(

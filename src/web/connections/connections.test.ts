@@ -6,9 +6,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { readCertificate } from "../../../test/support/certificate.ts";
-import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
-import { GRANT, startToyApi } from "../../../test/support/toy-api.ts";
+import { readCertificate } from "../../../test/support/http/certificate.ts";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
+import { GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { isLoopback } from "../limits/address.ts";
 import { boundConnections, type Dropped } from "./connections.ts";

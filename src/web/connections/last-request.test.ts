@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
-import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
+import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 
 let toy: ToyApi;

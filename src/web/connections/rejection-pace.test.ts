@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { sendRaw, statusesIn } from "../../../test/support/raw-connection.ts";
-import { startToyApi } from "../../../test/support/toy-api.ts";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
+import { startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { unavailable } from "../../api/problems/problems.ts";
 import { RejectionPace } from "./rejection-pace.ts";

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { Socket } from "node:net";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readCertificate } from "../../../test/support/certificate.ts";
-import { startToyApi, type ToyApi } from "../../../test/support/toy-api.ts";
+import { readCertificate } from "../../../test/support/http/certificate.ts";
+import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { progressOf, sliceTlsWrites } from "./sliced-tls-writes.ts";
 

@@ -3,7 +3,7 @@ import { createServer as createHttpsServer, type Server as HttpsServer } from "n
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { readCertificate } from "../../../test/support/certificate.ts";
+import { readCertificate } from "../../../test/support/http/certificate.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { TrackedResponse } from "./tracked-response.ts";
 

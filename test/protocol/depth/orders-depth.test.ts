@@ -6,7 +6,7 @@ import type { Uuid } from "../../../src/std/id.ts";
 import { costOf } from "../../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { casesOf } from "../../support/depth-cases.ts";
-import { copyOpenOrders } from "../../support/open-orders.ts";
+import { copyOpenOrders } from "../../support/exchange/open-orders.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { expectBooksBalance } from "../../support/books.ts";
+import { everythingRenamed, inOurWords, renamed, textsIn } from "../../support/http/renamed.ts";
 import {
   addressOf,
   bodyOf,
@@ -17,7 +18,6 @@ import {
   readDocument,
   withValue,
 } from "../../support/openapi.ts";
-import { everythingRenamed, inOurWords, renamed, textsIn } from "../../support/renamed.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 import { makerOf, type Owner, ownerOfEverything } from "../../tenancy/belongings.ts";
 import { SAMPLES } from "../../tenancy/inputs.ts";

@@ -1,7 +1,7 @@
 /** The feeds as the whole service has them: its own engines, its own address, and its end. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../../support/books.ts";
-import { BookClient, FeedClient, shownBook } from "../../support/feed-client.ts";
+import { BookClient, FeedClient, shownBook } from "../../support/exchange/feed-client.ts";
 import { startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 

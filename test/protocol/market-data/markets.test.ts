@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../../src/catalogue/market.ts";
-import { type ExchangeApi, startExchangeApi } from "../../support/exchange-api.ts";
+import { type ExchangeApi, startExchangeApi } from "../../support/exchange/exchange-api.ts";
 import { TESTER } from "../../support/movements.ts";
 
 interface Markets {

@@ -5,7 +5,7 @@ import { FillWaiters } from "../../../src/exchange/orders/await-fill.ts";
 import { amountOf } from "../../../src/money/amount.ts";
 import { must } from "../../../src/std/assert.ts";
 import { expectBooksBalance } from "../../support/books.ts";
-import { ask, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
+import { ask, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange/exchange-api.ts";
 import { until } from "../../support/until.ts";
 
 let api: ExchangeApi;

@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { verifyAll } from "../../../src/verify/verify.ts";
 import { expectBooksBalance } from "../../support/books.ts";
-import { expectOrdersAddUp } from "../../support/orders.ts";
+import { expectOrdersAddUp } from "../../support/exchange/orders.ts";
+import { Desk, type Told } from "../../support/exchange/trading.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
-import { Desk, type Told } from "../../support/trading.ts";
 
 let service: TestService;
 let maker: Desk;

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Amount, amountOf, formatAmount } from "../../../src/money/amount.ts";
 import { expectBooksBalance } from "../../support/books.ts";
+import { Desk, limit, tell } from "../../support/exchange/trading.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
-import { Desk, limit, tell } from "../../support/trading.ts";
 
 let service: TestService;
 beforeAll(async () => {

@@ -2,9 +2,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import type { MarketCode } from "../../../src/catalogue/market.ts";
 import { expectBooksBalance } from "../../support/books.ts";
+import { Desk, type Fields, limit, openPair, tell } from "../../support/exchange/trading.ts";
 import { TESTER } from "../../support/movements.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
-import { Desk, type Fields, limit, openPair, tell } from "../../support/trading.ts";
 import { until } from "../../support/until.ts";
 
 let service: TestService;

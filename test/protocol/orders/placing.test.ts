@@ -4,7 +4,7 @@ import type { Profile } from "../../../src/customers/profiles/profiles.ts";
 import type { OrderId } from "../../../src/exchange/order.ts";
 import type { Instant } from "../../../src/std/clock.ts";
 import { expectBooksBalance } from "../../support/books.ts";
-import { ask, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
+import { ask, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange/exchange-api.ts";
 import { TESTER } from "../../support/movements.ts";
 
 let api: ExchangeApi;

@@ -3,7 +3,7 @@ import type { Profile } from "../../../src/customers/profiles/profiles.ts";
 import type { Order } from "../../../src/exchange/exchange.ts";
 import { amountOf } from "../../../src/money/amount.ts";
 import { expectBooksBalance } from "../../support/books.ts";
-import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
+import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange/exchange-api.ts";
 
 interface Page {
   readonly items: readonly { readonly id: string; readonly created_at: string }[];

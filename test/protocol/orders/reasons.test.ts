@@ -1,8 +1,8 @@
 /** Why an order ended (docs/contract/orders.md#states, rule 4), and its self_match_prevention_id. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../../support/books.ts";
+import { type Desk, type Fields, limit, openPair } from "../../support/exchange/trading.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
-import { type Desk, type Fields, limit, openPair } from "../../support/trading.ts";
 
 let service: TestService;
 let maker: Desk;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Profile } from "../../../src/customers/profiles/profiles.ts";
 import { expectBooksBalance } from "../../support/books.ts";
-import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange-api.ts";
+import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange/exchange-api.ts";
 import { TESTER } from "../../support/movements.ts";
 
 let api: ExchangeApi;

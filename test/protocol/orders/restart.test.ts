@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { verifyAll } from "../../../src/verify/verify.ts";
 import { expectBooksBalance } from "../../support/books.ts";
-import { expectOrdersAddUp } from "../../support/orders.ts";
+import { expectOrdersAddUp } from "../../support/exchange/orders.ts";
+import { Desk, type Fields, limit, tell } from "../../support/exchange/trading.ts";
 import { startTestService, type TestService, urlOf } from "../../support/service.ts";
-import { Desk, type Fields, limit, tell } from "../../support/trading.ts";
 import { until } from "../../support/until.ts";
 
 let first: TestService;

@@ -4,7 +4,7 @@ import type { Database, Queryable } from "../../../src/postgres/database.ts";
 import { assert } from "../../../src/std/assert.ts";
 import { findTimesAhead } from "../../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../../support/books.ts";
-import { expectOrdersAddUp } from "../../support/orders.ts";
+import { expectOrdersAddUp } from "../../support/exchange/orders.ts";
 import type { StormSite } from "./storm-site.ts";
 
 /** A ref_id has one effect. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { ask, startToyApi, type ToyApi } from "../../../../test/support/toy-api.ts";
+import { ask, startToyApi, type ToyApi } from "../../../../test/support/http/toy-api.ts";
 import type { MarketCode } from "../../../catalogue/market.ts";
 import type { MarketData, Match, WrittenBook } from "../../../exchange/exchange.ts";
 import type { ExecutionId } from "../../../exchange/execution.ts";

@@ -3,35 +3,35 @@
  * do to an order, a test does itself with `close`. The tokens are "acme" and "globex", of two customers.
  */
 import { pino } from "pino";
-import { executionRoutes } from "../../src/api/routes/executions.ts";
-import { marketRoutes } from "../../src/api/routes/markets/markets.ts";
-import { orderRoutes } from "../../src/api/routes/orders/orders.ts";
-import { createApi } from "../../src/api/server.ts";
-import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
-import type { MarketCode } from "../../src/catalogue/market.ts";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { createCustomers } from "../../src/customers/customers.ts";
+import { executionRoutes } from "../../../src/api/routes/executions.ts";
+import { marketRoutes } from "../../../src/api/routes/markets/markets.ts";
+import { orderRoutes } from "../../../src/api/routes/orders/orders.ts";
+import { createApi } from "../../../src/api/server.ts";
+import { type Catalogue, loadCatalogue } from "../../../src/catalogue/catalogue.ts";
+import type { MarketCode } from "../../../src/catalogue/market.ts";
+import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import { createCustomers } from "../../../src/customers/customers.ts";
 import {
   createProfiles,
   type Profile,
   type Profiles,
   profileKey,
   profileTable,
-} from "../../src/customers/profiles/profiles.ts";
-import { createExchange, type EngineSignals, type Exchange, type Order } from "../../src/exchange/exchange.ts";
-import { orderKey, orderTable } from "../../src/exchange/order.ts";
-import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
-import { accept } from "../../src/ledger/decision.ts";
-import { change } from "../../src/ledger/tables.ts";
-import { Lane } from "../../src/ledger/writer/lane.ts";
-import { amountOf, negative, ZERO } from "../../src/money/amount.ts";
-import { SCOPES } from "../../src/oauth/scopes.ts";
-import { must } from "../../src/std/assert.ts";
-import { type Clock, type Instant, systemClock } from "../../src/std/clock.ts";
-import { IdSource, type Uuid } from "../../src/std/id.ts";
-import { createTransfers, type Transfers } from "../../src/transfers/transfers.ts";
-import { type TestDatabase, testDatabase } from "./database.ts";
-import { ledgerClock, TESTER } from "./movements.ts";
+} from "../../../src/customers/profiles/profiles.ts";
+import { createExchange, type EngineSignals, type Exchange, type Order } from "../../../src/exchange/exchange.ts";
+import { orderKey, orderTable } from "../../../src/exchange/order.ts";
+import { accountKey, entry, journal, type ProfileId } from "../../../src/ledger/accounts.ts";
+import { accept } from "../../../src/ledger/decision.ts";
+import { change } from "../../../src/ledger/tables.ts";
+import { Lane } from "../../../src/ledger/writer/lane.ts";
+import { amountOf, negative, ZERO } from "../../../src/money/amount.ts";
+import { SCOPES } from "../../../src/oauth/scopes.ts";
+import { must } from "../../../src/std/assert.ts";
+import { type Clock, type Instant, systemClock } from "../../../src/std/clock.ts";
+import { IdSource, type Uuid } from "../../../src/std/id.ts";
+import { createTransfers, type Transfers } from "../../../src/transfers/transfers.ts";
+import { type TestDatabase, testDatabase } from "../database.ts";
+import { ledgerClock, TESTER } from "../movements.ts";
 
 export interface Party {
   readonly token: string;

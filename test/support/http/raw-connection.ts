@@ -1,7 +1,7 @@
 /** Bytes on a connection of their own, as no client library would send them. */
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { until } from "./until.ts";
+import { until } from "../until.ts";
 
 const LIMIT_MS = 10_000;
 

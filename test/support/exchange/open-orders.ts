@@ -1,6 +1,6 @@
-import { orderTable } from "../../src/exchange/order.ts";
-import { namesOf } from "../../src/ledger/columns.ts";
-import type { Queryable } from "../../src/postgres/database.ts";
+import { orderTable } from "../../../src/exchange/order.ts";
+import { namesOf } from "../../../src/ledger/columns.ts";
+import type { Queryable } from "../../../src/postgres/database.ts";
 
 const STATUSES: Readonly<Record<string, string>> = {
   pending_order: "{PENDING_SUBMISSION}",

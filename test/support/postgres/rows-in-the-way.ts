@@ -1,10 +1,10 @@
 /** What another session does to the lane's rows: holds them, changes them, and sees who waits for it. */
 import type { Client } from "pg";
-import type { ProfileId } from "../../src/ledger/accounts.ts";
-import type { Database, Queryable } from "../../src/postgres/database.ts";
-import type { TestDatabase } from "./database.ts";
-import { newId } from "./movements.ts";
-import { until } from "./until.ts";
+import type { ProfileId } from "../../../src/ledger/accounts.ts";
+import type { Database, Queryable } from "../../../src/postgres/database.ts";
+import type { TestDatabase } from "../database.ts";
+import { newId } from "../movements.ts";
+import { until } from "../until.ts";
 
 /** Puts a profile's row there, as the owner of the database. */
 export async function insertProfile(owner: Queryable, id: ProfileId): Promise<void> {

@@ -7,10 +7,10 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
-import { chooseServerUser } from "../../src/postgres/embedded/cluster.ts";
+import { chooseServerUser } from "../../../src/postgres/embedded/cluster.ts";
+import { freePort } from "../service.ts";
+import { until } from "../until.ts";
 import { startRelay } from "./relay.ts";
-import { freePort } from "./service.ts";
-import { until } from "./until.ts";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
 

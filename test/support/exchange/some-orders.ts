@@ -1,5 +1,5 @@
+import type { Random } from "../random.ts";
 import { ahead, type OrderAsked } from "./orders.ts";
-import type { Random } from "./random.ts";
 
 /** An order of any kind on one of the markets, at prices from 95 to 106. */
 export function someOrder(markets: readonly string[], random: Random): OrderAsked {

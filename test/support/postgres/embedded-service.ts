@@ -30,7 +30,7 @@ export function sessionOf(leader: number): number[] {
 
 /** Compiles the launcher into a folder of its own, with a service that does nothing but start it. */
 export function compileService(folder: string): string {
-  const source = fileURLToPath(new URL("../../src/", import.meta.url));
+  const source = fileURLToPath(new URL("../../../src/", import.meta.url));
   const target = join(folder, "compiled");
   for (const part of ["std", "postgres/embedded"]) {
     mkdirSync(join(target, part), { recursive: true });

@@ -14,10 +14,10 @@ import {
   RefId,
   Repeatable,
   UuidText,
-} from "../../src/api/requests/schemas.ts";
-import { type Api, type ApiOptions, createApi } from "../../src/api/server.ts";
-import type { CustomerId } from "../../src/customers/customer-id.ts";
-import type { Grant } from "../../src/oauth/tokens/grant.ts";
+} from "../../../src/api/requests/schemas.ts";
+import { type Api, type ApiOptions, createApi } from "../../../src/api/server.ts";
+import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import type { Grant } from "../../../src/oauth/tokens/grant.ts";
 
 export const GRANT: Grant = {
   customerId: "0190d5a4-0000-7000-8000-000000000001" as CustomerId,

@@ -8,13 +8,13 @@ import { join } from "node:path";
 import type { ClientConfig } from "pg";
 import { pino } from "pino";
 import type { TestContext } from "vitest";
-import { Database } from "../../src/postgres/database.ts";
-import { chooseServerUser } from "../../src/postgres/embedded/cluster.ts";
-import { runProgram } from "../../src/postgres/embedded/program.ts";
-import { migrateAs } from "../../src/service/core.ts";
-import type { TestDatabase } from "./database.ts";
-import { required } from "./required.ts";
-import { until } from "./until.ts";
+import { Database } from "../../../src/postgres/database.ts";
+import { chooseServerUser } from "../../../src/postgres/embedded/cluster.ts";
+import { runProgram } from "../../../src/postgres/embedded/program.ts";
+import { migrateAs } from "../../../src/service/core.ts";
+import type { TestDatabase } from "../database.ts";
+import { required } from "../required.ts";
+import { until } from "../until.ts";
 
 const PROGRAMS = "/usr/lib/postgresql/15/bin";
 

@@ -1,7 +1,7 @@
 /** Orders over HTTP against the whole service, for tests that read like the story of a market. */
 import { expect } from "vitest";
-import type { TestCustomer, TestService } from "./service.ts";
-import { until } from "./until.ts";
+import type { TestCustomer, TestService } from "../service.ts";
+import { until } from "../until.ts";
 
 /** An order as it is sent, without what is the same for the whole story. */
 export type Fields = Readonly<Record<string, string | number>>;

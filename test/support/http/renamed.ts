@@ -1,6 +1,6 @@
 /** A dialect in which every word of the API is another one, and the way back from it. */
-import { SCOPES } from "../../src/oauth/scopes.ts";
-import type { Document, Schema } from "./openapi.ts";
+import { SCOPES } from "../../../src/oauth/scopes.ts";
+import type { Document, Schema } from "../openapi.ts";
 
 const PREFIX = "z_";
 

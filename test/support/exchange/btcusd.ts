@@ -1,5 +1,5 @@
 /** BTCUSD as the catalogue has it, for tests that need a market and no database. */
-import { marketOf } from "../../src/catalogue/market.ts";
+import { marketOf } from "../../../src/catalogue/market.ts";
 
 export const BTCUSD_ROW = {
   code: "BTCUSD",

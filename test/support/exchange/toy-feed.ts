@@ -1,6 +1,6 @@
 /** A feed whose updates a test makes. There are two markets. */
-import type { MarketCode } from "../../src/catalogue/market.ts";
-import type { BookNews, Exchange, LastMatch, Listener, Match, OrderBook } from "../../src/exchange/exchange.ts";
+import type { MarketCode } from "../../../src/catalogue/market.ts";
+import type { BookNews, Exchange, LastMatch, Listener, Match, OrderBook } from "../../../src/exchange/exchange.ts";
 
 interface Followed<State, News> {
   state: State | undefined;
