@@ -4,8 +4,8 @@
  *
  *   npm run bench                                the standard form, within 15 minutes
  *   npm run bench -- --only transfers-256,empty-256 --rounds 5 --seconds 4
- *   npm run bench -- --short                     a minute; fails when a ratio is far below bench/recorded.json
- *   npm run bench -- --short --record            writes bench/recorded.json
+ *   npm run bench -- --short                     a minute; fails when a ratio is far below bench/report/recorded.json
+ *   npm run bench -- --short --record            writes bench/report/recorded.json
  *   npm run bench -- --long [--data DIR]         with a large database, created once and kept (an hour)
  *   npm run bench -- --long --divisor 100        the same with a hundredth of the data, to test the procedure
  *   npm run bench -- --document bench/results/X.json     writes the tables of a run into docs/performance.md
@@ -15,10 +15,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { prepare } from "../scripts/prepare.mjs";
-import { FIGURES, RATIOS, SHORT_RATIOS } from "./goals.mjs";
 import { Parties } from "./parties.mjs";
-import { compareWithRecorded } from "./recorded.mjs";
-import { machine, print, save, writeDocument } from "./report.mjs";
+import { FIGURES, RATIOS, SHORT_RATIOS } from "./report/goals.mjs";
+import { compareWithRecorded } from "./report/recorded.mjs";
+import { machine, print, save, writeDocument } from "./report/report.mjs";
 import { inRounds, median, medians, ratiosOf } from "./rounds.mjs";
 import { conversions, orders, reads } from "./rows/exchange.mjs";
 import { growth, withGrown } from "./rows/growth.mjs";

@@ -11,8 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { prepare } from "../scripts/prepare.mjs";
+import { printTable } from "./report/table.mjs";
 import { median } from "./rounds.mjs";
-import { printTable } from "./table.mjs";
 
 const MARKET = "ETHUSD";
 /** The orders of one customer: no more than it may have open. */

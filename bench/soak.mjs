@@ -16,9 +16,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { prepare } from "../scripts/prepare.mjs";
 import { openLoop } from "./open-loop.mjs";
+import { printTable } from "./report/table.mjs";
 import { quantile } from "./rounds.mjs";
 import { makeProfiles, startService } from "./service.mjs";
-import { printTable } from "./table.mjs";
 
 const OPTIONS = { minutes: "60", every: "5", transfers: "300", orders: "20", conversions: "5", withdrawals: "2" };
 const { values } = parseArgs({

@@ -24,8 +24,8 @@ import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import pg from "pg";
+import { printTable } from "./report/table.mjs";
 import { processCpu } from "./service.mjs";
-import { printTable } from "./table.mjs";
 
 const CUSTOMER = "0190d5a4-1111-7000-8001-000000000001";
 const CALLER = { operator: "bench", operation: "transfer-cost" };

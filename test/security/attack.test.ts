@@ -1,4 +1,4 @@
-/** The short form of `bench/attack.mjs`: hostile connections from an address of their own, which is not loopback. */
+/** The short form of `bench/attacks/attack.mjs`: hostile connections from an address of their own, which is not loopback. */
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { DEFAULT_RATES } from "../../src/web/limits/rates.ts";
 import { testNetwork } from "../support/network.ts";
 import { startTestService } from "../support/service.ts";
 
-const ATTACKERS = fileURLToPath(new URL("../../bench/attackers.mjs", import.meta.url));
+const ATTACKERS = fileURLToPath(new URL("../../bench/attacks/attackers.mjs", import.meta.url));
 const KINDS = ["pong-flood", "pipelining", "tiny-pipelining"];
 const [CONNECTIONS, SECONDS] = [200, 2];
 /** The goal of the long form is 250 ms; here clients, service and other tests share the machine. */

@@ -1,5 +1,5 @@
 import { onTestFinished, type TestContext } from "vitest";
-import { makeNetwork, type Network, whyNoNetwork } from "../../bench/network.mjs";
+import { makeNetwork, type Network, whyNoNetwork } from "../../bench/attacks/network.mjs";
 import { required } from "./required.ts";
 
 /** A network namespace for one test, which is skipped where there can be none. */

@@ -4,8 +4,8 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { inRounds, ratiosOf } from "../rounds.mjs";
 import { SHORT_RATIOS } from "./goals.mjs";
-import { inRounds, ratiosOf } from "./rounds.mjs";
 import { printTable } from "./table.mjs";
 
 const RECORDED = join(import.meta.dirname, "recorded.json");

@@ -2,7 +2,7 @@
  * What events cost transfers: CPU of service and database for each transfer without a publisher, with one to which nobody
  * listens, and with one reader of a stream of everything; and how late that reader has them.
  *
- *   node bench/event-cost.mjs [--rounds 5] [--seconds 4] [--connections 64]
+ *   node bench/events/event-cost.mjs [--rounds 5] [--seconds 4] [--connections 64]
  *
  * Two services, one of them without the role worker, each with its own embedded PostgreSQL. The three take turns, every other
  * round backwards, so that other load on the machine affects all of them. All transfers are of one customer, between a
@@ -16,13 +16,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { prepare } from "../scripts/prepare.mjs";
+import { prepare } from "../../scripts/prepare.mjs";
+import { closedLoop } from "../load.mjs";
+import { Parties } from "../parties.mjs";
+import { printTable } from "../report/table.mjs";
+import { median, quantile } from "../rounds.mjs";
+import { databaseCpu, startService } from "../service.mjs";
 import { openStream, untilPublished } from "./event-readers.mjs";
-import { closedLoop } from "./load.mjs";
-import { Parties } from "./parties.mjs";
-import { median, quantile } from "./rounds.mjs";
-import { databaseCpu, startService } from "./service.mjs";
-import { printTable } from "./table.mjs";
 
 const PATH = "/v2/transfer/platform";
 const WARM_UP_SECONDS = 3;

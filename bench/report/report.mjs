@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { picture } from "./picture.mjs";
 import { markdownTable, printTable, shown } from "./table.mjs";
 
-const RESULTS = join(import.meta.dirname, "results");
-const DOCUMENT = join(import.meta.dirname, "..", "docs", "performance.md");
+const RESULTS = join(import.meta.dirname, "..", "results");
+const DOCUMENT = join(import.meta.dirname, "..", "..", "docs", "performance.md");
 const [BEGIN, END] = ["<!-- figures -->", "<!-- end of figures -->"];
 
 const ROW_HEADER = [

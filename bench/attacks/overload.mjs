@@ -2,7 +2,7 @@
  * Ten times the sustainable load for a minute: what is accepted, what is rejected and how fast, memory, correctness of
  * every response, and recovery time.
  *
- *   node bench/overload.mjs [--kind transfers|reads|tokens] [--seconds 60] [--factor 10] [--connections 1000] [--fresh]
+ *   node bench/attacks/overload.mjs [--kind transfers|reads|tokens] [--seconds 60] [--factor 10] [--connections 1000] [--fresh]
  *
  * `--fresh` opens a connection for each request. The clients share the machine: on two cores they take about half of
  * it, and requests they cannot send are counted separately. CPU is that of the service process, in hundredths of one
@@ -13,11 +13,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { prepare } from "../scripts/prepare.mjs";
-import { openLoop } from "./open-loop.mjs";
-import { quantile } from "./rounds.mjs";
-import { makeProfiles, startService } from "./service.mjs";
-import { printTable } from "./table.mjs";
+import { prepare } from "../../scripts/prepare.mjs";
+import { openLoop } from "../open-loop.mjs";
+import { printTable } from "../report/table.mjs";
+import { quantile } from "../rounds.mjs";
+import { makeProfiles, startService } from "../service.mjs";
 
 const { values } = parseArgs({
   options: {

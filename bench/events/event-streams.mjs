@@ -1,7 +1,7 @@
 /**
  * What streams of events cost: memory of a thousand that wait, and how late a reader has events at a hundred a second.
  *
- *   node bench/event-streams.mjs [--streams 1000] [--seconds 20]
+ *   node bench/events/event-streams.mjs [--streams 1000] [--seconds 20]
  *
  * A transfer's time is that of its request, some milliseconds before its commit: the lag is more than from commit to reader. Exit code 1 above 200 MB, a p50 of 30 ms or a p99 of 150 ms.
  */
@@ -10,12 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { prepare } from "../scripts/prepare.mjs";
+import { prepare } from "../../scripts/prepare.mjs";
+import { openLoop } from "../load.mjs";
+import { Parties } from "../parties.mjs";
+import { quantile } from "../rounds.mjs";
+import { startService } from "../service.mjs";
 import { openStream, untilPublished } from "./event-readers.mjs";
-import { openLoop } from "./load.mjs";
-import { Parties } from "./parties.mjs";
-import { quantile } from "./rounds.mjs";
-import { startService } from "./service.mjs";
 
 /** A client has no more. */
 const STREAMS_OF_CLIENT = 125;

@@ -2,7 +2,7 @@
  * The effect of one hostile client on all others: many hostile connections of each kind from one address, in a separate
  * network namespace (loopback is exempt from the per-address limits) and on one core, one kind after another.
  *
- *   node bench/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls]
+ *   node bench/attacks/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls]
  *
  * Normal clients request /healthz 20 times, a list 50 times and an order 10 times a second. Goals: every /healthz
  * response within 250 ms, the p99 of the lists at most three times that before the attack, memory growth of at most 300
@@ -17,12 +17,12 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { prepare } from "../scripts/prepare.mjs";
+import { prepare } from "../../scripts/prepare.mjs";
+import { openLoop } from "../open-loop.mjs";
+import { printTable } from "../report/table.mjs";
+import { quantile } from "../rounds.mjs";
+import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
-import { openLoop } from "./open-loop.mjs";
-import { quantile } from "./rounds.mjs";
-import { makeProfiles, startService } from "./service.mjs";
-import { printTable } from "./table.mjs";
 
 const KINDS =
   "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,empty-parts,filters,walks,deactivations";

@@ -2,7 +2,7 @@
  * What hostile inputs of some KB cost the service's one thread: CPU time for each request, beside a normal read and a
  * normal write. Waiting for a core does not count, so the figures hold on a busy machine too. Needs Linux.
  *
- *   node bench/input-cost.mjs [--ms 250] [--only multipart] [--all]
+ *   node bench/attacks/input-cost.mjs [--ms 250] [--only multipart] [--all]
  *
  * First with rates that nobody exceeds, then past the rates of address and client ("over rate"). "counted" is how many
  * requests the rate limit counts it as. A request may cost 3 ms, and as much as 10 normal reads, for each that it counts
@@ -12,11 +12,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { prepare } from "../scripts/prepare.mjs";
+import { prepare } from "../../scripts/prepare.mjs";
+import { Caller } from "../one-caller.mjs";
+import { printTable } from "../report/table.mjs";
+import { mainThreadCpu, makeProfiles, startService } from "../service.mjs";
 import { get, hostileInputs, post } from "./hostile-inputs.mjs";
-import { Caller } from "./one-caller.mjs";
-import { mainThreadCpu, makeProfiles, startService } from "./service.mjs";
-import { printTable } from "./table.mjs";
 
 const { values } = parseArgs({
   options: {

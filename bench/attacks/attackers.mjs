@@ -1,5 +1,5 @@
 /**
- * Hostile connections of one kind, from one process: `node bench/attackers.mjs '{"kind":"pong-flood",...}'`. Lost
+ * Hostile connections of one kind, from one process: `node bench/attacks/attackers.mjs '{"kind":"pong-flood",...}'`. Lost
  * connections are reopened. Prints its counts as JSON at the end. Started by `attack.mjs`, and targets only the server
  * that it started.
  */
