@@ -12,8 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { prepare } from "../scripts/prepare.mjs";
+import { printTable } from "./report/table.mjs";
 import { databaseCpu, startService } from "./service.mjs";
-import { printTable } from "./table.mjs";
 
 const { values } = parseArgs({
   options: {
