@@ -1,10 +1,22 @@
 /** What befalls a cluster in the storm. Each blow leaves the cluster whole again. */
+import { assert } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import type { Injection, Target } from "../reliability/faults.ts";
-import { type Cluster, DATABASES, type DatabaseName, ETCD, NODES, PATRONI_AND_POSTGRES } from "./cluster.ts";
+import { until } from "../support/until.ts";
+import {
+  type Cluster,
+  DATABASES,
+  type DatabaseName,
+  ETCD,
+  NODES,
+  type NodeName,
+  PATRONI_AND_POSTGRES,
+} from "./cluster.ts";
 
 /** The lease of the primary is 20 s: who is gone for this long has lost it. */
 const PAST_THE_LEASE_MS = 30_000;
+const POSTMASTER = /bin\/postgres /;
+const FULL_WITHIN_S = 60;
 
 type Blow = (target: Target<Cluster>) => Promise<Injection>;
 
@@ -24,7 +36,7 @@ export const BLOWS = {
   /** Its postmaster alone: Patroni starts it again in its place. */
   "postmaster-killed": async ({ site: cluster, more }) => {
     const primary = await cluster.memberWithRole("leader");
-    const injection = kill(cluster, primary, /bin\/postgres /);
+    const injection = kill(cluster, primary, POSTMASTER);
     await more(20);
     await cluster.untilWhole();
     return injection;
@@ -38,8 +50,10 @@ export const BLOWS = {
     const injection = now();
     await pause(PAST_THE_LEASE_MS);
     await target.more(20);
+    const successor = await cluster.memberWithRole("leader", allBut(primary));
     cluster.machine(primary).signal("SIGCONT", PATRONI_AND_POSTGRES);
     await cluster.untilWhole();
+    await expectPrimary(cluster, successor);
     return injection;
   },
 
@@ -93,7 +107,7 @@ export const BLOWS = {
   /** One node cannot reach the primary; the other one can. */
   "node-cut-off": async ({ site: cluster, random, more }) => {
     const primary = await cluster.memberWithRole("leader");
-    const node = NODES[random(NODES.length)] as (typeof NODES)[number];
+    const node = NODES[random(NODES.length)] as NodeName;
     cluster.network.cut(node, primary);
     const injection = now();
     await more(100);
@@ -103,7 +117,7 @@ export const BLOWS = {
   },
 
   "node-killed": async ({ site: cluster, random, more }) => {
-    const node = NODES[random(NODES.length)] as (typeof NODES)[number];
+    const node = NODES[random(NODES.length)] as NodeName;
     const injection = now();
     await cluster.stopNode(node, "SIGKILL");
     await more(100);
@@ -142,10 +156,17 @@ export const BLOWS = {
     return injection;
   },
 
-  /** The primary's disk is full: PostgreSQL ends, and cannot start in its place. */
+  /** The primary's disk is full: PostgreSQL ends as soon as it needs a new segment of its log, and cannot start again. */
   "disk-full": async ({ site: cluster, more }) => {
     const primary = await cluster.memberWithRole("leader");
+    const [postmaster] = cluster.machine(primary).processes(POSTMASTER);
+    const hasEnded = async (): Promise<boolean> => {
+      const segment = "select pg_logical_emit_message(true, 'storm', 'disk-full'), pg_switch_wal()";
+      await cluster.database.rows(segment).catch(() => []);
+      return cluster.machine(primary).processes(POSTMASTER)[0] !== postmaster;
+    };
     cluster.disk(primary).fill();
+    await until(`PostgreSQL of ${primary} has ended`, hasEnded, FULL_WITHIN_S);
     const injection = now();
     await more(20);
     cluster.disk(primary).makeRoom();
@@ -173,9 +194,21 @@ async function cutPrimaryOff({ site: cluster, more }: Target<Cluster>, from: rea
   const injection = now();
   await pause(PAST_THE_LEASE_MS);
   await more(20);
+  const successor = await cluster.memberWithRole("leader", allBut(primary));
   cluster.network.join();
   await cluster.untilWhole();
+  await expectPrimary(cluster, successor);
   return injection;
+}
+
+function allBut(name: DatabaseName): readonly DatabaseName[] {
+  return DATABASES.filter((other) => other !== name);
+}
+
+/** A former primary that is back has not taken the lease from its successor, whose answers it does not have. */
+async function expectPrimary(cluster: Cluster, successor: DatabaseName): Promise<void> {
+  const primary = await cluster.memberWithRole("leader");
+  assert(primary === successor, `${successor} has taken over and stays the primary, not ${primary}`);
 }
 
 function kill(cluster: Cluster, name: DatabaseName, matching: RegExp): Injection {

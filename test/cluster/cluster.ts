@@ -2,10 +2,9 @@
  * Three PostgreSQL 15 under Patroni, with etcd beside each, and two nodes of Parbook behind a load balancer: the recipe of
  * docs/high-availability.md on machines of their own, configured by the files of ops/high-availability.
  */
-import { type ChildProcess, execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Database } from "../../src/postgres/database.ts";
@@ -14,23 +13,20 @@ import { pause } from "../../src/std/pause.ts";
 import { type Ended, parbook, type Settings } from "../cli/parbook.ts";
 import { until } from "../support/until.ts";
 import { Disk } from "./disk.ts";
-import { type Machine, Network, whyNoMachines } from "./machines.ts";
+import { type Machine, Network } from "./machines.ts";
+import { readServerUser, type User } from "./programs.ts";
+import { areAllPrimary } from "./proxied-primary.ts";
 import { readRecipe, withLoadBalancer } from "./recipe.ts";
 
 const PARBOOK = fileURLToPath(new URL("../../bin/parbook.mjs", import.meta.url));
-/** With the packages that they come from. */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  "/usr/bin/patroni": "patroni",
-  "/usr/bin/etcd": "etcd-server",
-  "/usr/sbin/haproxy": "haproxy",
-  "/usr/sbin/nft": "nftables",
-  "/usr/lib/postgresql/15/bin/postgres": "postgresql-15",
-};
 /** The last numbers of their addresses; those of the databases as in the recipe. */
 const MACHINES = { db1: 1, db2: 2, db3: 3, app1: 11, app2: 12, edge: 20 } as const;
-export const DATABASES = ["db1", "db2", "db3"] as const;
+export const DATABASES: readonly DatabaseName[] = ["db1", "db2", "db3"];
 export const NODES = ["app1", "app2"] as const;
-export type DatabaseName = (typeof DATABASES)[number];
+export type DatabaseName = "db1" | "db2" | "db3";
+export type NodeName = (typeof NODES)[number];
+/** It reaches the proxy through PgBouncer, the other one directly. */
+const POOLED: NodeName = "app2";
 /** As in the recipe. */
 const PASSWORD = "change-this-1";
 /** On a machine that others keep busy. */
@@ -47,54 +43,18 @@ interface Member {
   readonly state: string;
 }
 
-/** Why there can be no cluster, for `required`; undefined when there can. */
-export function whyNoCluster(): string | undefined {
-  const missing = Object.keys(PROGRAMS).filter((path) => !existsSync(path));
-  if (missing.length > 0) {
-    const packages = missing.map((path) => PROGRAMS[path]).join(" ");
-    return `there is no ${missing.join(", ")}: apt-get install ${packages}`;
-  }
-  return userInfo().uid === 0 ? whyNoMachines() : "only root can make network namespaces";
-}
-
-/** The user of Debian's package. */
-function readServerUser(): User {
-  const [uid, gid] = ["-u", "-g"].map((which) => Number(execFileSync("id", [which, "postgres"], { encoding: "utf8" })));
-  return { uid: must(uid, "it has a number"), gid: must(gid, "it has a group") };
-}
-
-interface User {
-  readonly uid: number;
-  readonly gid: number;
-}
-
-/** The proxy takes every server for the primary until it has checked, and asks them in turn. */
-async function areAllPrimary(database: Database): Promise<boolean> {
-  for (let times = 0; times < 2 * DATABASES.length; times += 1) {
-    const client = await database.connect({}).catch(() => undefined);
-    if (client === undefined) return false;
-    // The proxy ends the connections of a server once it knows that it is not the primary.
-    const isPrimary = await client.query("select 1 where not pg_is_in_recovery()").then(
-      ({ rows }) => rows.length === 1,
-      () => false,
-    );
-    await client.end().catch(() => undefined);
-    if (!isPrimary) return false;
-  }
-  return true;
-}
-
 export class Cluster {
   readonly network: Network;
   /** As an operator looks at it: the primary, whichever that is, as PostgreSQL's superuser. */
   readonly database: Database;
-  readonly #place: string;
+  /** The directory of everything, that all machines share. */
+  readonly place: string;
   readonly #settings: Settings;
   readonly #disks = new Map<DatabaseName, Disk>();
   readonly #nodes = new Map<string, ChildProcess>();
 
   private constructor(place: string, network: Network) {
-    this.#place = place;
+    this.place = place;
     this.network = network;
     this.database = new Database({
       connection: { ...this.#primary, database: "parbook", user: "postgres", password: PASSWORD },
@@ -140,7 +100,7 @@ export class Cluster {
   }
 
   get checkpoint(): { readonly file: string; readonly key: string } {
-    return { file: join(this.#place, "parbook.checkpoint"), key: join(this.#place, "parbook.key") };
+    return { file: join(this.place, "parbook.checkpoint"), key: join(this.place, "parbook.key") };
   }
 
   machine(name: keyof typeof MACHINES): Machine {
@@ -151,7 +111,7 @@ export class Cluster {
   run(...command: string[]): Promise<Ended> {
     const { address } = this.machine("edge");
     return parbook(
-      { ...this.#settings, ...this.#urls(address), PARBOOK_DATA_DIR: join(this.#place, "operator") },
+      { ...this.#settings, ...this.#urls(address), PARBOOK_DATA_DIR: join(this.place, "operator") },
       ...command,
     );
   }
@@ -165,14 +125,14 @@ export class Cluster {
     await this.database.close();
     this.network.remove();
     for (const disk of this.#disks.values()) disk.unmount();
-    await rm(this.#place, { recursive: true, force: true, maxRetries: 10 });
+    await rm(this.place, { recursive: true, force: true, maxRetries: 10 });
   }
 
   async lastWords(): Promise<string> {
     const texts: string[] = [];
     for (const name of Object.keys(MACHINES)) {
-      for (const log of ["etcd", "patroni", "haproxy", "parbook"]) {
-        const text = await readFile(join(this.#place, name, `${log}.log`), "utf8").catch(() => "");
+      for (const log of ["etcd", "patroni", "haproxy", "pgbouncer", "parbook"]) {
+        const text = await readFile(join(this.place, name, `${log}.log`), "utf8").catch(() => "");
         if (text !== "") texts.push(`${name}: ${log}`, text.slice(-8_000));
       }
     }
@@ -181,25 +141,30 @@ export class Cluster {
 
   // The database -----------------------------------------------------------------------------------------------------
 
-  /** What Patroni says of its members, asked at any of them that answers. */
-  async members(): Promise<readonly Member[]> {
-    for (const name of DATABASES) {
-      const answer = await fetch(`http://${this.machine(name).address}:8008/cluster`, {
-        signal: AbortSignal.timeout(2_000),
-      })
-        .then((response) => response.json() as Promise<{ members: Member[] }>)
-        .catch(() => undefined);
-      if (answer !== undefined) return answer.members;
-    }
-    return [];
+  /** What Patroni says of its members, if all that answer agree: one that was cut off does not know the latest yet. */
+  async members(asked: readonly DatabaseName[] = DATABASES): Promise<readonly Member[]> {
+    const answers = await Promise.all(asked.map((name) => this.#membersAccordingTo(name)));
+    const [first = [], ...others] = answers.filter((members) => members !== undefined);
+    const roles = (members: readonly Member[]): string => members.map(({ name, role }) => `${name} ${role}`).join();
+    return others.every((members) => roles(members) === roles(first)) ? first : [];
   }
 
-  async memberWithRole(role: string): Promise<DatabaseName> {
+  async #membersAccordingTo(name: DatabaseName): Promise<readonly Member[] | undefined> {
+    try {
+      const url = `http://${this.machine(name).address}:8008/cluster`;
+      const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+      return ((await response.json()) as { members: Member[] }).members;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async memberWithRole(role: string, asked = DATABASES): Promise<DatabaseName> {
     let found: Member | undefined;
     await until(
       `a member is the ${role}`,
       async () => {
-        found = (await this.members()).find((member) => member.role === role);
+        found = (await this.members(asked)).find((member) => member.role === role);
         return found !== undefined;
       },
       60,
@@ -207,8 +172,13 @@ export class Cluster {
     return must(found, `there is a ${role}`).name;
   }
 
-  /** Waits until all three are there, one of them the primary and one the synchronous standby. */
+  /** Waits until all three are there, one of them the primary and one the synchronous standby, and it can be used. */
   async untilWhole(): Promise<void> {
+    await this.#untilRunning();
+    await until("the primary can be connected to", () => this.#meetPrimary(), START_S);
+  }
+
+  async #untilRunning(): Promise<void> {
     let last: readonly Member[] = [];
     const isWhole = async (): Promise<boolean> => {
       last = await this.members();
@@ -222,9 +192,19 @@ export class Cluster {
     });
   }
 
+  /**
+   * A session that was opened during a promotion does not know the server's timeline yet, and is closed in the middle of a
+   * statement when the next one does. So that no check meets this, the next one is opened here.
+   */
+  async #meetPrimary(): Promise<boolean> {
+    const client = await this.database.connect({}).catch(() => undefined);
+    await client?.end();
+    return client !== undefined;
+  }
+
   /** Starts Patroni, which starts PostgreSQL, on a machine where it was killed. */
   startPatroni(name: DatabaseName): void {
-    const directory = join(this.#place, name);
+    const directory = join(this.place, name);
     this.machine(name).start({
       command: ["/usr/bin/patroni", join(directory, "patroni.yml")],
       user: "postgres",
@@ -234,7 +214,7 @@ export class Cluster {
   }
 
   startEtcd(name: DatabaseName): void {
-    const directory = join(this.#place, name);
+    const directory = join(this.place, name);
     this.machine(name).start({
       command: ["/usr/bin/etcd", "--config-file", join(directory, "etcd.conf.yml")],
       user: "postgres",
@@ -246,7 +226,7 @@ export class Cluster {
 
   /** As the operator's tool does it on the machine itself. */
   patronictl(name: DatabaseName, ...words: string[]): Promise<string> {
-    const file = join(this.#place, name, "patroni.yml");
+    const file = join(this.place, name, "patroni.yml");
     return this.machine(name).run("postgres", "/usr/bin/patronictl", "-c", file, ...words);
   }
 
@@ -256,8 +236,8 @@ export class Cluster {
 
   // Parbook's nodes --------------------------------------------------------------------------------------------------
 
-  startNode(name: (typeof NODES)[number]): void {
-    const directory = join(this.#place, name);
+  startNode(name: NodeName): void {
+    const directory = join(this.place, name);
     const { address } = this.machine(name);
     const child = this.machine(name).start({
       command: [process.execPath, PARBOOK, "start"],
@@ -265,7 +245,7 @@ export class Cluster {
       log: join(directory, "parbook.log"),
       environment: {
         ...this.#settings,
-        ...this.#urls("127.0.0.1"),
+        ...this.#urls("127.0.0.1", name === POOLED ? 6432 : 5000),
         PARBOOK_HOST: address,
         PARBOOK_DATA_DIR: join(directory, "data"),
       },
@@ -273,7 +253,7 @@ export class Cluster {
     this.#nodes.set(name, child);
   }
 
-  async stopNode(name: (typeof NODES)[number], signal: NodeJS.Signals): Promise<void> {
+  async stopNode(name: NodeName, signal: NodeJS.Signals): Promise<void> {
     const child = must(this.#nodes.get(name), "it runs");
     this.#nodes.delete(name);
     child.kill(signal);
@@ -281,19 +261,19 @@ export class Cluster {
     assert(signal !== "SIGTERM" || child.exitCode === 0, `${name} stops with exit code 0, not ${child.exitCode}`);
   }
 
-  async untilReady(name: (typeof NODES)[number]): Promise<void> {
-    await until(`${name} is ready`, async () => (await this.readiness(name)).status === 200, START_S);
+  async untilReady(name: NodeName, seconds = START_S): Promise<void> {
+    await until(`${name} is ready`, async () => (await this.readiness(name)).status === 200, seconds);
   }
 
-  /** What /readyz of a node says; status 0 where nobody answers. */
-  async readiness(name: (typeof NODES)[number]): Promise<{ status: number; body: string }> {
+  /** What /readyz of a node says, and whether with Retry-After; status 0 where nobody answers. */
+  async readiness(name: NodeName): Promise<{ status: number; body: string; saysWhen: boolean }> {
     try {
       const response = await fetch(`http://${this.machine(name).address}:8080/readyz`, {
         signal: AbortSignal.timeout(3_000),
       });
-      return { status: response.status, body: await response.text() };
+      return { status: response.status, body: await response.text(), saysWhen: response.headers.has("retry-after") };
     } catch {
-      return { status: 0, body: "" };
+      return { status: 0, body: "", saysWhen: false };
     }
   }
 
@@ -302,14 +282,14 @@ export class Cluster {
   async #start(): Promise<void> {
     const user = readServerUser();
     for (const name of Object.keys(MACHINES)) {
-      const directory = join(this.#place, name);
+      const directory = join(this.place, name);
       await mkdir(directory);
       await chown(directory, user.uid, user.gid);
     }
     for (const name of DATABASES) await this.#configureDatabase(name, user);
     for (const name of DATABASES) this.startEtcd(name);
     for (const name of DATABASES) this.startPatroni(name);
-    await this.untilWhole();
+    await this.#untilRunning();
     await this.#startProxies();
     await this.#createDatabase();
     for (const name of NODES) {
@@ -321,7 +301,7 @@ export class Cluster {
   }
 
   async #configureDatabase(name: DatabaseName, user: User): Promise<void> {
-    const directory = join(this.#place, name);
+    const directory = join(this.place, name);
     const data = join(directory, "disk");
     this.#disks.set(name, Disk.mount(data, user));
     for (const file of ["etcd.conf.yml", "patroni.yml"]) {
@@ -339,7 +319,7 @@ export class Cluster {
 
   async #startProxies(): Promise<void> {
     for (const name of [...NODES, "edge"] as const) {
-      const directory = join(this.#place, name);
+      const directory = join(this.place, name);
       const { address } = this.machine(name);
       const database = await readRecipe("database.cfg", this.network.prefix, undefined, {});
       const nodes = NODES.map((node) => ({ name: node, address: this.machine(node).address }));
@@ -351,6 +331,23 @@ export class Cluster {
         log: join(directory, "haproxy.log"),
       });
     }
+    await this.#startPooler();
+  }
+
+  async #startPooler(): Promise<void> {
+    const directory = join(this.place, POOLED);
+    const users = join(directory, "userlist.txt");
+    const text = await readRecipe("pgbouncer.ini", this.network.prefix, undefined, {
+      "/etc/pgbouncer/userlist.txt": users,
+    });
+    await writeFile(join(directory, "pgbouncer.ini"), text);
+    await writeFile(users, `"parbook" "${PASSWORD}"\n`);
+    this.machine(POOLED).start({
+      command: ["/usr/sbin/pgbouncer", join(directory, "pgbouncer.ini")],
+      user: "postgres",
+      directory,
+      log: join(directory, "pgbouncer.log"),
+    });
   }
 
   async #createDatabase(): Promise<void> {
@@ -372,14 +369,14 @@ export class Cluster {
     const settings = {
       ...this.#urls(address),
       PARBOOK_MIGRATE_URL: migrateUrl,
-      PARBOOK_DATA_DIR: join(this.#place, "operator"),
+      PARBOOK_DATA_DIR: join(this.place, "operator"),
     };
     const { exitCode, stderr } = await parbook(settings, "migrate");
     assert(exitCode === 0, `the database is migrated: ${stderr}`);
   }
 
-  #urls(host: string): Settings {
-    return { PARBOOK_DATABASE_URL: `postgres://parbook:${PASSWORD}@${host}:5000/parbook` };
+  #urls(host: string, port = 5000): Settings {
+    return { PARBOOK_DATABASE_URL: `postgres://parbook:${PASSWORD}@${host}:${port}/parbook` };
   }
 
   get #primary(): { readonly host: string; readonly port: number } {

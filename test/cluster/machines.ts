@@ -4,7 +4,8 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 
 /** Why there can be none, for `required`; undefined when there can. */
 export function whyNoMachines(): string | undefined {
@@ -204,7 +205,9 @@ function removeLeftovers(): void {
   for (const [, path = "", pid] of readFileSync("/proc/mounts", "utf8").matchAll(
     /^parbook-cluster (\S+-([0-9]+)-\S+)/gm,
   )) {
-    if (!existsSync(`/proc/${pid}`)) quietly(() => execFileSync("umount", ["--lazy", path], { stdio: "ignore" }));
+    if (existsSync(`/proc/${pid}`)) continue;
+    quietly(() => execFileSync("umount", ["--lazy", path], { stdio: "ignore" }));
+    quietly(() => rmSync(dirname(dirname(path)), { recursive: true, force: true }));
   }
 }
 

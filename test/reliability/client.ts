@@ -11,6 +11,7 @@ import { until } from "../support/until.ts";
 import { Answers, MOST_RECENT } from "./answers.ts";
 import { type Kind, LIFECYCLES, type Shown } from "./lifecycles.ts";
 import { type Asked, requestAtRandom, type Surroundings } from "./requests-at-random.ts";
+import { NoAnswer, type Reply, send } from "./send.ts";
 
 /** What the bootstrap file says of a customer, and where he meets the service. */
 export interface ClientSeed {
@@ -32,6 +33,8 @@ export interface Tally {
   answered: number;
   /** Requests that had no answer, or one that says nothing of the outcome. */
   unknown: number;
+  /** Those of them that the service itself answered in time: 503, or 502 of its load balancer, with Retry-After. */
+  unavailable: number;
   /** How often one of them was sent again, and how often it turned out that it had been carried out. */
   retried: number;
   booked: number;
@@ -45,17 +48,9 @@ export interface ShownEvent {
   readonly object: Shown;
 }
 
-interface Reply {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: what the service sent, not yet validated
-  readonly body: any;
-}
-
 type Execution = Readonly<Record<"order_id" | "amount" | "commission" | "rebate", string>>;
 type Balance = Readonly<Record<"asset" | "available" | "trading", string>>;
 
-/** A request that is not answered by then is not waited for any longer: a pause of the service is shorter. */
-const PATIENCE_MS = 60_000;
 const SENT_AGAIN_AT_ONCE = 4;
 /** A start, a recovery of PostgreSQL: on a machine that others keep busy. */
 const INSISTS_S = 150;
@@ -72,7 +67,7 @@ export class Client {
     conversion: new Answers(LIFECYCLES.conversion),
     order: new Answers(LIFECYCLES.order),
   };
-  readonly tally: Tally = { answered: 0, unknown: 0, retried: 0, booked: 0 };
+  readonly tally: Tally = { answered: 0, unknown: 0, unavailable: 0, retried: 0, booked: 0 };
   readonly #seed: ClientSeed;
   readonly #random: Random;
   readonly #surroundings: Surroundings;
@@ -144,6 +139,7 @@ export class Client {
     const { status, body } = await this.#ask("POST", asked.path, asked.body).catch((error: unknown) => {
       if (error instanceof NoAnswer) {
         this.tally.unknown += 1;
+        if (error.isFromService) this.tally.unavailable += 1;
         answers.unknown.add(asked.refId);
       }
       throw error;
@@ -370,31 +366,6 @@ function shared<Item>(items: readonly Item[], workers: number, work: (item: Item
   return Array.from({ length: workers }, async () => {
     for (const item of left) await work(item);
   });
-}
-
-/** The request may have been carried out, or not. */
-export class NoAnswer extends Error {
-  override readonly name = "NoAnswer";
-}
-
-/** Of what goes wrong on the way of a request, only 503 is an answer that a client may hear, and 502 of a load balancer. */
-async function send(url: string, request: RequestInit): Promise<Reply> {
-  const reply = await fetch(url, { ...request, signal: AbortSignal.timeout(PATIENCE_MS) })
-    .then(async (answer) => ({
-      status: answer.status,
-      body: await answer.json(),
-      saysWhen: answer.headers.has("retry-after"),
-    }))
-    .catch((error: unknown) => {
-      throw new NoAnswer(`no answer from ${url}`, { cause: error });
-    });
-  const { status } = reply;
-  const isUnknown = status === 503 || status === 502;
-  assert(!isUnknown || reply.saysWhen, `${status} says when to ask again: ${url} ${JSON.stringify(reply.body)}`);
-  // "Nothing was done, or the ref_id tells."
-  if (isUnknown) throw new NoAnswer(`no answer from ${url}: ${JSON.stringify(reply.body)}`);
-  assert(reply.status < 500, `no answer is a 5xx but 503: ${url} ${reply.status} ${JSON.stringify(reply.body)}`);
-  return reply;
 }
 
 /** What leaves no record, because there is not enough money for it. */

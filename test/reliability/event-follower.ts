@@ -8,8 +8,9 @@ import type { Queryable } from "../../src/postgres/database.ts";
 import { assert, must } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import { until } from "../support/until.ts";
-import { type Client, NoAnswer, type ShownEvent } from "./client.ts";
+import type { Client, ShownEvent } from "./client.ts";
 import type { Kind } from "./lifecycles.ts";
+import { NoAnswer } from "./send.ts";
 
 const WAIT_MS = 1_000;
 const PUBLISHED_WITHIN_S = 120;

@@ -2,8 +2,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { NoAnswer } from "./client.ts";
 import type { Shown } from "./lifecycles.ts";
+import { NoAnswer } from "./send.ts";
 
 const PROGRAM = fileURLToPath(new URL("operator-node.mjs", import.meta.url));
 

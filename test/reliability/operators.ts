@@ -9,7 +9,7 @@ import { pause } from "../../src/std/pause.ts";
 import type { Random } from "../support/random.ts";
 import { until } from "../support/until.ts";
 import { Answers } from "./answers.ts";
-import { type Client, type Flow, NoAnswer } from "./client.ts";
+import type { Client, Flow } from "./client.ts";
 import { LIFECYCLES, type OperatorKind, type Shown } from "./lifecycles.ts";
 import { type CommandOutcome, OperatorProcess, type Rejected } from "./operator-process.ts";
 import {
@@ -19,6 +19,7 @@ import {
   type Step,
   stepAtRandom,
 } from "./requests-of-operators.ts";
+import { NoAnswer } from "./send.ts";
 
 export interface OperatorTally {
   /** Commands whose outcome was answered, rejections included. */

@@ -5,8 +5,8 @@ export function tableOf(reports: readonly RoundReport[]): string {
   if (reports.length === 0) return "";
   const lines = [
     "",
-    "| fault | rounds | answered | unknown | retried | of those booked | operators answered | unknown | snapshots | moving again ms, p50 / max |",
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    "| fault | rounds | answered | unknown | of those 503 | retried | of those booked | operators answered | unknown | snapshots | moving again ms, p50 / max |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
   ];
   for (const name of new Set(reports.map(nameOf))) {
     lines.push(
@@ -19,7 +19,16 @@ export function tableOf(reports: readonly RoundReport[]): string {
   return [...lines, lineOf("all", reports), ""].join("\n");
 }
 
-const SUMMED = ["answered", "unknown", "retried", "booked", "commands", "unknownCommands", "snapshots"] as const;
+const SUMMED = [
+  "answered",
+  "unknown",
+  "unavailable",
+  "retried",
+  "booked",
+  "commands",
+  "unknownCommands",
+  "snapshots",
+] as const;
 
 const nameOf = ({ faults }: RoundReport): string => faults.join(", ");
 

@@ -97,6 +97,7 @@ export class Storm<Place extends StormSite, Fault extends string> {
       faults,
       answered: after.answered - before.answered,
       unknown: after.unknown - before.unknown,
+      unavailable: after.unavailable - before.unavailable,
       retried: after.retried - before.retried,
       booked: after.booked - before.booked,
       commands: after.commands - before.commands,
@@ -250,8 +251,14 @@ export class Storm<Place extends StormSite, Fault extends string> {
 
   #tally(): Tally & OperatorTally {
     const sum = (field: keyof Tally): number => this.#clients.reduce((total, { tally }) => total + tally[field], 0);
-    const ofCustomers = { answered: sum("answered"), unknown: sum("unknown"), retried: sum("retried") };
-    return { ...ofCustomers, booked: sum("booked"), ...this.#operators.tally };
+    return {
+      answered: sum("answered"),
+      unknown: sum("unknown"),
+      unavailable: sum("unavailable"),
+      retried: sum("retried"),
+      booked: sum("booked"),
+      ...this.#operators.tally,
+    };
   }
 }
 
