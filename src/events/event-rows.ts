@@ -82,8 +82,10 @@ function rowOf(customerId: CustomerId, firstNumber: bigint, run: readonly Fact[]
   };
 }
 
+/** Types and ids have no character that JSON escapes: written out, a transfer's two take a quarter of the time. */
 function entryText({ type, objectId, version, state }: Fact): string {
-  return JSON.stringify(version === undefined ? [type, objectId] : [type, objectId, Number(version), state]);
+  if (version === undefined) return `["${type}","${objectId}"]`;
+  return JSON.stringify([type, objectId, Number(version), state]);
 }
 
 type StoredEntry = readonly [type: EventType, objectId: string, version?: number, state?: State];
@@ -98,12 +100,24 @@ export function readEntries({ firstNumber, entries }: Pick<EventRow, "firstNumbe
   }));
 }
 
+/** Hashed at once: each piece costs as much as what it holds. */
+const FACTS_HASHED_AT_ONCE = 500;
+
 /** What a cut says of its events, in order. */
 export function digestOfFacts(facts: readonly Fact[]): Buffer {
   const hash = createHash("sha256");
-  for (const { customerId, type, objectId, version } of facts)
-    hash.update(`${customerId} ${type} ${objectId} ${version ?? ""}\n`);
+  for (let begin = 0; begin < facts.length; begin += FACTS_HASHED_AT_ONCE)
+    hash.update(
+      facts
+        .slice(begin, begin + FACTS_HASHED_AT_ONCE)
+        .map(digestedText)
+        .join(""),
+    );
   return hash.digest();
+}
+
+function digestedText({ customerId, type, objectId, version }: Fact): string {
+  return `${customerId} ${type} ${objectId} ${version ?? ""}\n`;
 }
 
 // Ids ----------------------------------------------------------------------------------------------------------------

@@ -33,16 +33,19 @@ export const steadyClock: Clock = { now: () => (performance.timeOrigin + perform
 
 /** RFC 3339 UTC with exactly three decimals, e.g. 2026-11-21T09:30:00.000Z. */
 export function formatInstant(instant: Instant): string {
-  // Cached: consecutive calls often have the same instant.
-  if (instant !== lastFormatted) {
-    lastText = new Date(instant).toISOString();
-    lastFormatted = instant;
-  }
-  return lastText;
+  // Remembered: a batch, and a page of events, has few instants many times.
+  const place = instant & (REMEMBERED - 1);
+  const known = formatted[place];
+  if (known?.instant === instant) return known.text;
+  const text = new Date(instant).toISOString();
+  formatted[place] = { instant, text };
+  return text;
 }
 
-let lastFormatted: Instant | undefined;
-let lastText = "";
+/** A power of two. */
+const REMEMBERED = 64;
+/** The last instant with each remainder, with its text. */
+const formatted: { readonly instant: Instant; readonly text: string }[] = [];
 
 /**
  * Reads an RFC 3339 date-time with up to nine decimals of a second.
