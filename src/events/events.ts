@@ -13,6 +13,7 @@ import type { EventType } from "./event-types.ts";
 import { News } from "./news.ts";
 import { type EventObject, objectsOf } from "./objects.ts";
 import type { PublisherEvent } from "./publishing/publisher.ts";
+import type { RecentTransfers } from "./recent-transfers.ts";
 import {
   findCutAt,
   findNumberFromCut,
@@ -77,6 +78,7 @@ export interface Events {
 interface Parts {
   readonly database: Queryable;
   readonly transfers: Pick<Transfers, "findRecords" | "list">;
+  readonly recentTransfers: Pick<RecentTransfers, "find" | "follow">;
 }
 
 export function createEvents(parts: Parts): Events {
@@ -85,7 +87,12 @@ export function createEvents(parts: Parts): Events {
     list: (filter, isAwaited = () => true) => listEvents(parts, filter, isAwaited),
     find: (customerId, id) => findEvent(parts, customerId, id),
     bounds: (customerId) => readBounds(parts.database, customerId),
-    onNews: (customerId, listener) => news.listen(customerId, listener),
+    onNews: (customerId, listener) => {
+      const ends = [news.listen(customerId, listener), parts.recentTransfers.follow(customerId)];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
     onPublisher: (event) => {
       if (event.kind === "leading" || event.kind === "ended") news.isPublishing = event.kind === "leading";
       if (event.kind === "published") news.published(event.cut.number, event.cut.customers);

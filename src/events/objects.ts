@@ -5,6 +5,7 @@ import { type Profile, profileTable } from "../customers/profiles/profiles.ts";
 import { type Execution, executionTable } from "../exchange/execution.ts";
 import { type MarketState, marketTable } from "../exchange/market-state.ts";
 import { type Order, orderTable } from "../exchange/order.ts";
+import { storedValue } from "../ledger/columns.ts";
 import { type AnyRecordTable, type AnyStateTable, columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
@@ -13,7 +14,7 @@ import { externalTransferTable } from "../transfers/external-transfer.ts";
 import type { TransferRecord, Transfers } from "../transfers/transfers.ts";
 import type { Entry } from "./event-rows.ts";
 import { type ObjectType, objectTypeOf } from "./event-types.ts";
-import type { State } from "./facts.ts";
+import type { RecentTransfers } from "./recent-transfers.ts";
 import { readObjects } from "./store.ts";
 
 export type EventObject =
@@ -30,11 +31,12 @@ export type ShownProfile = Omit<Profile, "incomingCount" | "lastDeactivation">;
 interface Parts {
   readonly database: Queryable;
   readonly transfers: Pick<Transfers, "findRecords">;
+  readonly recentTransfers: Pick<RecentTransfers, "find">;
 }
 
 /** The object of each of these events of one customer, in order. */
 export async function objectsOf(
-  { database, transfers }: Parts,
+  { database, transfers, recentTransfers }: Parts,
   customerId: CustomerId,
   entries: readonly Entry[],
 ): Promise<EventObject[]> {
@@ -57,22 +59,24 @@ export async function objectsOf(
     );
     return new Map(rows.map((row) => [row.id as string, row]));
   };
-  const records = await listRecords(transfers, customerId, idsOf("transfer") as Uuid[]);
+  const ids = idsOf("transfer") as Uuid[];
+  const found = ids.length === 0 ? [] : await transfers.findRecords(customerId, ids, (id) => recentTransfers.find(id));
+  const records = new Map(found.map((record) => [record.id as string, record]));
   const executions = await read("execution", executionTable);
   const conversions = await read("conversion", conversionTable);
   const orders = await read("order", orderTable);
   const profiles = await read("profile", profileTable);
   const objectOf: Readonly<Record<ObjectType, (entry: Entry) => EventObject>> = {
-    transfer: (entry) => ({ type: "transfer", value: transferAt(found(records, entry), entry) }),
-    execution: (entry) => ({ type: "execution", value: executionTable.read(found(executions, entry)) }),
+    transfer: (entry) => ({ type: "transfer", value: transferAt(objectIn(records, entry), entry) }),
+    execution: (entry) => ({ type: "execution", value: executionTable.read(objectIn(executions, entry)) }),
     conversion: (entry) => ({
       type: "conversion",
-      value: conversionTable.read(asOf(conversionTable, found(conversions, entry), entry)),
+      value: conversionTable.read(asOf(conversionTable, objectIn(conversions, entry), entry)),
     }),
-    order: (entry) => ({ type: "order", value: orderTable.read(asOf(orderTable, found(orders, entry), entry)) }),
+    order: (entry) => ({ type: "order", value: orderTable.read(asOf(orderTable, objectIn(orders, entry), entry)) }),
     profile: (entry) => ({
       type: "profile",
-      value: profileTable.read(asOf(profileTable, found(profiles, entry), entry)),
+      value: profileTable.read(asOf(profileTable, objectIn(profiles, entry), entry)),
     }),
     market: (entry) => ({
       type: "market",
@@ -82,18 +86,8 @@ export async function objectsOf(
   return entries.map((entry) => objectOf[objectTypeOf(entry.type)](entry));
 }
 
-function found<Row>(rows: ReadonlyMap<string, Row>, { objectId }: Entry): Row {
+function objectIn<Row>(rows: ReadonlyMap<string, Row>, { objectId }: Entry): Row {
   return must(rows.get(objectId), "an event has its object");
-}
-
-async function listRecords(
-  transfers: Pick<Transfers, "findRecords">,
-  customerId: CustomerId,
-  ids: readonly Uuid[],
-): Promise<Map<string, TransferRecord>> {
-  if (ids.length === 0) return new Map();
-  const records = await transfers.findRecords(customerId, ids);
-  return new Map(records.map((record) => [record.id, record]));
 }
 
 /** A deposit or a withdrawal that has steps, as far as it was in the event's version. */
@@ -106,14 +100,6 @@ function transferAt(record: TransferRecord, entry: Entry): TransferRecord {
 /** A row as it was in a version: what is overwritten comes from the event. */
 function asOf(table: AnyStateTable, row: SqlRecord, { version, state = {} }: Entry): SqlRecord {
   const before: Record<string, unknown> = { ...row, version: version?.toString() };
-  for (const { name, type } of table.changing) before[name] = storedValue(type, state, name);
+  for (const { name, type } of table.changing) before[name] = storedValue(type, state[name] ?? null);
   return before;
-}
-
-/** As the driver returns it. */
-function storedValue(type: string, state: State, name: string): unknown {
-  const text = state[name];
-  if (text === undefined) return null;
-  if (type === "timestamptz") return Date.parse(text);
-  return type === "boolean" ? text === "true" : text;
 }

@@ -86,6 +86,14 @@ function asStored<Value>(stored: unknown): Value {
   return stored as Value;
 }
 
+/** What the driver returns for a value that was written as this text. */
+export function storedValue(type: string, text: string | null): unknown {
+  if (text === null) return null;
+  if (type === "timestamptz") return Date.parse(text);
+  if (type === "boolean") return text === "true";
+  return type === "jsonb" ? JSON.parse(text) : text;
+}
+
 /** JSON with sorted keys: `jsonb` does not preserve order, and a digest must survive a round trip. */
 export function canonicalJson(value: Json): string {
   const names = Object.keys(value);

@@ -11,6 +11,7 @@ import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
 import { RecentBatches } from "../events/publishing/recent-batches.ts";
+import { RecentTransfers } from "../events/recent-transfers.ts";
 import { DatabaseComparedClock } from "../ledger/compared-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
@@ -59,6 +60,7 @@ export interface Core extends Foundation {
   /** Notified of every durable batch of this process's lane. */
   readonly committed: WakeSignal;
   readonly recentBatches: RecentBatches;
+  readonly recentTransfers: RecentTransfers;
   readonly customers: Customers;
   readonly clients: Clients;
   readonly profiles: Profiles;
@@ -124,12 +126,14 @@ export async function openCore(
   const { onCommitted, onExecute, onEvent } = watching;
   const committed = new WakeSignal();
   const recentBatches = new RecentBatches();
+  const recentTransfers = new RecentTransfers();
   const lane = new Lane({
     database,
     clock,
     holder,
     onCommitted: (batch) => {
       recentBatches.add(batch);
+      recentTransfers.add(batch.content);
       committed.notify();
       onCommitted?.(batch);
     },
@@ -150,6 +154,7 @@ export async function openCore(
     lane,
     committed,
     recentBatches,
+    recentTransfers,
     customers: createCustomers({ database, lane, ids, clock }),
     clients: new Clients({
       database,

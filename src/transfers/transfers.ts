@@ -19,7 +19,7 @@ import { reject } from "../std/result.ts";
 import { findExisting, moveAll, tryMoves } from "./bulk.ts";
 import type { BulkMode, BulkRequest, Existing, ItemOutcome } from "./bulk-rules.ts";
 import { deactivateCommand, findInactiveCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
-import { findRecords } from "./record-store.ts";
+import { findRecords, type Remembered } from "./record-store.ts";
 import {
   type Deposit,
   type DepositRejection,
@@ -81,7 +81,7 @@ export interface Transfers {
   find(customerId: CustomerId, id: Uuid): Promise<TransferRecord | undefined>;
   list(filter: TransferFilter): Promise<TransferRecord[]>;
   /** The customer's records with these ids, in no order, as they were written: without steps. */
-  findRecords(customerId: CustomerId, ids: readonly Uuid[]): Promise<TransferRecord[]>;
+  findRecords(customerId: CustomerId, ids: readonly Uuid[], remembered?: Remembered): Promise<TransferRecord[]>;
 }
 
 interface Parts {
@@ -104,7 +104,7 @@ export function createTransfers(parts: Parts): Transfers {
     deactivate: (customerId, profileId, caller) => deactivate(parts, customerId, profileId, caller),
     find: (customerId, id) => findTransfer(database, customerId, id),
     list: (filter) => listTransfers(database, filter),
-    findRecords: (customerId, ids) => findRecords(database, customerId, ids),
+    findRecords: (customerId, ids, remembered) => findRecords(database, customerId, ids, remembered),
   };
 }
 

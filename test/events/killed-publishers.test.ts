@@ -9,6 +9,7 @@ import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import { readEventLag } from "../../src/events/event-lag.ts";
 import { type CustomerEvent, createEvents } from "../../src/events/events.ts";
 import { Publisher } from "../../src/events/publishing/publisher.ts";
+import { RecentTransfers } from "../../src/events/recent-transfers.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -117,7 +118,11 @@ test("publishers are killed at any moment, and lose, double or mix up nothing", 
   await until("all is published", async () => (await readEventLag(database)) === 0, 60);
   for (const { publisher } of running) await publisher.stop();
 
-  const events = createEvents({ database, transfers: createTransfers({ database } as never) });
+  const events = createEvents({
+    database,
+    transfers: createTransfers({ database } as never),
+    recentTransfers: new RecentTransfers(),
+  });
   const received: CustomerEvent[] = [];
   for (let after = 0n, isLast = false; !isLast; ) {
     const page = await events.list({ customerId, after, limit: 100 });

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { type CustomerEvent, createEvents, type Events } from "../../src/events/events.ts";
+import { RecentTransfers } from "../../src/events/recent-transfers.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { createTransfers } from "../../src/transfers/transfers.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
@@ -18,7 +19,11 @@ beforeEach(async () => {
   db = await testDatabase();
   books = await makeSmallBooks(db.database);
   const { database } = db;
-  events = createEvents({ database, transfers: createTransfers({ database } as never) });
+  events = createEvents({
+    database,
+    transfers: createTransfers({ database } as never),
+    recentTransfers: new RecentTransfers(),
+  });
   const [customer] = await database.rows<{ id: CustomerId }>("select id from customer");
   customerId = customer?.id as CustomerId;
 });
@@ -169,7 +174,7 @@ test("a filter by profile reads no objects of others, and a search ends when its
     list: async (filter) => count(await transfers.list(filter)),
     findRecords: async (customer, ids) => count(await transfers.findRecords(customer, ids)),
   };
-  const counted = createEvents({ database, transfers: counting });
+  const counted = createEvents({ database, transfers: counting, recentTransfers: new RecentTransfers() });
   const [shop] = [...books.names].find(([, known]) => known === "shop") ?? [];
   const filter = { customerId, after: 0n, limit: 1, profileId: shop };
   expect((await counted.list({ ...filter, limit: 100 })).events.map(named)).toEqual([
