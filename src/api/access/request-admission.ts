@@ -68,6 +68,10 @@ export function admissionOfRead(request: FastifyRequest, { reads, longReads }: A
   return limit > SHORT_PAGE || request.routeOptions.config.walks?.(query) === true ? longReads : reads;
 }
 
+/** Whether a query has several of these filters, each of which has an index of its own: all that one finds are looked at. */
+export const isBySeveral = (query: Readonly<Record<string, unknown>>, indexed: readonly string[]): boolean =>
+  indexed.filter((name) => query[name] !== undefined).length > 1;
+
 /** Rejects a caller whose queue is full, before the body is read. */
 export function rejectWhenFull(turnstile: FairAdmission): onRequestHookHandler {
   return (request, _reply, done) => {

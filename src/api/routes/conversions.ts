@@ -12,6 +12,7 @@ import {
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
+import { isBySeveral } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import {
   type Every,
@@ -121,7 +122,8 @@ const ListConversionsQuery = ListQuery(
 
 /** Conversions have no index by status or time of update. */
 const walks = (query: Readonly<Record<string, unknown>>): boolean =>
-  Object.keys(query).some((name) => name === "status" || name.startsWith("updated_at"));
+  Object.keys(query).some((name) => name === "status" || name.startsWith("updated_at")) || isBySeveral(query, INDEXED);
+const INDEXED = ["profile_id", ...ANNOTATION_FILTERS.names];
 
 const OneConversion = Type.Object({ id: { ...UuidText, description: "The conversion's id." } });
 

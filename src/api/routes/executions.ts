@@ -5,6 +5,7 @@ import { EXECUTION_ANNOTATIONS, type Exchange, type Execution, type ExecutionFil
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { formatAmount, multiplyExact } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
+import { isBySeveral } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import { type Every, present } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
@@ -79,11 +80,13 @@ const CustomerQuery = ListQuery(
   { standard: 100, maximum: 1_000 },
 );
 
+const INDEXED = ["profile_id", ...ANNOTATION_FILTERS.names];
+
 export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find" | "getDefault">): void {
   api.get(
     "/v2/executions",
     {
-      config: { scope: "exchange:read_order" },
+      config: { scope: "exchange:read_order", walks: (query) => isBySeveral(query, INDEXED) },
       schema: {
         operationId: "listExecutions",
         tags: ["Executions"],
@@ -102,7 +105,7 @@ export function executionRoutes(api: Api, exchange: Exchange, profiles: Pick<Pro
   api.get(
     "/v2/profiles/:profile_id/executions",
     {
-      config: { scope: "exchange:read_order" },
+      config: { scope: "exchange:read_order", walks: (query) => isBySeveral({ ...query, profile_id: true }, INDEXED) },
       schema: {
         operationId: "listProfileExecutions",
         tags: ["Executions"],

@@ -16,6 +16,7 @@ import {
   type Transfers,
   updatedAtOf,
 } from "../../transfers/transfers.ts";
+import { isBySeveral } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import { type Every, profileIdOf, requestedAmount, valueOrThrow, withExisting } from "../domain-mapping.ts";
 import { invalid } from "../problems/failing-fields.ts";
@@ -99,11 +100,11 @@ const ListTransfersQuery = ListQuery(
   { standard: 100, maximum: 1000 },
 );
 
-/** Transfers have no index by type, nor one by two of the others: all that one of them finds are looked at. */
-function walks(query: Readonly<Record<string, unknown>>): boolean {
-  const indexed = ["profile_ids", ...ANNOTATION_FILTERS.names].filter((name) => query[name] !== undefined);
-  return query.type !== undefined || indexed.length > 1;
-}
+const INDEXED = ["profile_ids", ...ANNOTATION_FILTERS.names];
+
+/** Transfers have no index by type. */
+const walks = (query: Readonly<Record<string, unknown>>): boolean =>
+  query.type !== undefined || isBySeveral(query, INDEXED);
 
 export function transferRoutes(api: Api, transfers: Transfers, profiles: Pick<Profiles, "list">): void {
   moveRoute(api, transfers, "platform");

@@ -2,59 +2,104 @@ import { expect, test } from "vitest";
 import type { Api } from "../server.ts";
 import { conversionRoutes } from "./conversions.ts";
 import { eventRoutes } from "./events.ts";
+import { executionRoutes } from "./executions.ts";
 import { candleRoutes } from "./markets/candles.ts";
 import { orderRoutes } from "./orders/orders.ts";
 import { transferRoutes } from "./transfers.ts";
 
-type Walks = (query: Readonly<Record<string, unknown>>) => boolean;
+interface Route {
+  readonly config: { readonly walks?: (query: Readonly<Record<string, unknown>>) => boolean };
+  readonly schema: { readonly querystring?: { readonly properties: object } };
+}
 
-const walks = new Map<string, Walks | undefined>();
-const noted = (url: string, { config }: { readonly config: { readonly walks?: Walks } }) =>
-  walks.set(url, config.walks);
+const routes = new Map<string, Route>();
+const noted = (url: string, route: Route) => routes.set(url, route);
 const ignored = () => undefined;
+const walks = (url: string, query: object) => routes.get(url)?.config.walks?.({ limit: 1, ...query });
 const api = { get: noted, post: ignored, put: ignored, delete: ignored } as unknown as Api;
 orderRoutes(api, {} as never, {} as never);
 transferRoutes(api, {} as never, {} as never);
 conversionRoutes(api, {} as never, {} as never);
-
+executionRoutes(api, {} as never, {} as never);
 eventRoutes(api, {} as never);
 candleRoutes(api, {} as never);
 
 const [PROFILE, ORDERS, OF_PROFILE] = ["a profile", "/v2/orders", "/v2/profiles/:profile_id/orders"];
 const CANDLES = "/v2/markets/:market/historical-candles";
+const [TRANSFERS, EXECUTIONS] = ["/v2/transfer/transfers", "/v2/executions"];
+const EXECUTIONS_OF_PROFILE = "/v2/profiles/:profile_id/executions";
 
-test.each([
+type Case = readonly [url: string, query: object];
+
+const WALKS: readonly Case[] = [
   [ORDERS, { market: "BTCUSD" }],
   [ORDERS, { status: "FILLED" }],
   [ORDERS, { status: "PENDING_SUBMISSION", market: "BTCUSD" }],
   [ORDERS, { account_id: "a", profile_id: PROFILE }],
   [OF_PROFILE, { market: "BTCUSD" }],
   [OF_PROFILE, { account_id: "a" }],
-  ["/v2/transfer/transfers", { type: ["RTP_DEPOSIT"] }],
-  ["/v2/transfer/transfers", { profile_ids: [PROFILE], account_ids: ["a"] }],
-  ["/v2/transfer/transfers", { identity_ids: ["i"], account_ids: ["a"] }],
+  [TRANSFERS, { type: ["RTP_DEPOSIT"] }],
+  [TRANSFERS, { profile_ids: [PROFILE], account_ids: ["a"] }],
+  [TRANSFERS, { identity_ids: ["i"], account_ids: ["a"] }],
   ["/v2/conversion/stablecoins", { status: "CANCELLED" }],
   ["/v2/conversion/stablecoins", { "updated_at.lt": "2026-01-01T00:00:00Z" }],
+  [EXECUTIONS, { account_id: "a", profile_id: PROFILE }],
+  [EXECUTIONS_OF_PROFILE, { account_id: "a" }],
   ["/v2/events", { profile_id: PROFILE }],
   ["/v2/events", { type: ["order.filled"] }],
+  ["/v2/events", { object_id: "o" }],
   [CANDLES, { increment: "ONE_HOUR" }],
   [CANDLES, { increment: "FOUR_WEEKS" }],
-])("%s with %j may walk through all records of its caller", (url, query) => {
-  expect(walks.get(url)?.({ limit: 1, ...query })).toBe(true);
-});
+];
 
-test.each([
+const BY_INDEX: readonly Case[] = [
   [ORDERS, {}],
   [ORDERS, { status: "OPEN", market: "BTCUSD", profile_id: PROFILE }],
   [ORDERS, { status: "SUBMITTED" }],
   [ORDERS, { profile_id: PROFILE, ref_ids: ["r"] }],
+  [ORDERS, { "order_time.begin": "2026-01-01T00:00:00Z" }],
   [OF_PROFILE, {}],
+  [OF_PROFILE, { ref_ids: ["r"] }],
+  [OF_PROFILE, { "order_time.end": "2026-01-01T00:00:00Z" }],
   [OF_PROFILE, { status: "OPEN" }],
-  ["/v2/transfer/transfers", { profile_ids: [PROFILE] }],
-  ["/v2/transfer/transfers", { account_ids: ["a"], statuses: ["PENDING"] }],
+  [TRANSFERS, { profile_ids: [PROFILE] }],
+  [TRANSFERS, { account_ids: ["a"], statuses: ["PENDING"] }],
+  [TRANSFERS, { ids: ["t"], group_ids: ["g"], ref_ids: ["r"], crypto_tx_hashes: ["0xa"] }],
+  [TRANSFERS, { "created_at.gt": "2026-01-01T00:00:00Z" }],
+  [TRANSFERS, { "updated_at.lt": "2026-01-01T00:00:00Z" }],
+  // No transfer has one: the list is empty without a look.
+  [TRANSFERS, { secondary_statuses: ["x"] }],
   ["/v2/conversion/stablecoins", { profile_id: PROFILE, ref_id: "r" }],
-  ["/v2/events", { after_number: 1 }],
-  [CANDLES, { increment: "THIRTY_MINUTES" }],
-])("%s with %j finds its records by an index", (url, query) => {
-  expect(walks.get(url)?.({ limit: 1, ...query })).toBe(false);
+  ["/v2/conversion/stablecoins", { "created_at.lt": "2026-01-01T00:00:00Z" }],
+  [EXECUTIONS, { account_id: "a" }],
+  [EXECUTIONS, { profile_id: PROFILE, order_id: "o" }],
+  [EXECUTIONS, { since_execution_id: "1" }],
+  [EXECUTIONS, { "range.begin": "2026-01-01T00:00:00Z" }],
+  [EXECUTIONS_OF_PROFILE, { order_id: "o", since_execution_id: "1" }],
+  [EXECUTIONS_OF_PROFILE, { "range.begin": "2026-01-01T00:00:00Z" }],
+  ["/v2/events", { after_number: 1, wait_millis: 1 }],
+  ["/v2/events", { "created_at.gt": "2026-01-01T00:00:00Z", is_test: "true" }],
+  [CANDLES, { increment: "THIRTY_MINUTES", "range.begin": "2026-01-01T00:00:00Z" }],
+];
+
+test.each(WALKS)("%s with %j may walk through all records of its caller", (url, query) => {
+  expect(walks(url, query)).toBe(true);
+});
+
+test.each(BY_INDEX)("%s with %j finds its records by an index", (url, query) => {
+  expect(walks(url, query)).toBe(false);
+});
+
+/** What a list takes besides filters. */
+const OPTIONS = ["order", "order_by", "limit", "page_cursor", "max_data_points", "include_deactivated"];
+
+test("each filter of these lists is in a case", () => {
+  for (const [url, { schema }] of routes) {
+    const { page_cursor: isList, ...inputs } = { page_cursor: undefined, ...schema.querystring?.properties };
+    if (isList === undefined) continue;
+    const tried = [...WALKS, ...BY_INDEX].flatMap(([of, query]) => (of === url ? Object.keys(query) : []));
+    const bases = (names: readonly string[]) => [...new Set(names.map((name) => name.replace(/\..*/, "")))].sort();
+    const filters = bases(Object.keys(inputs)).filter((name) => !OPTIONS.includes(name));
+    expect([url, bases(tried)]).toEqual([url, filters]);
+  }
 });

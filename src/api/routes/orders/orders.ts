@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import type { Profiles } from "../../../customers/profiles/profiles.ts";
 import { type Exchange, ORDER_ANNOTATIONS, type OrderFilter, type OrderId } from "../../../exchange/exchange.ts";
 import type { ProfileId } from "../../../ledger/accounts.ts";
-import { releaseAdmission } from "../../access/request-admission.ts";
+import { isBySeveral, releaseAdmission } from "../../access/request-admission.ts";
 import type { Api } from "../../api.ts";
 import {
   type Every,
@@ -41,12 +41,13 @@ const CustomerQuery = ListQuery(
   PAGE,
 );
 
+const INDEXED = ["profile_id", ...ANNOTATION_FILTERS.names];
+
 type Asked = Readonly<Record<string, unknown>>;
 
 /** Orders have no index by market or status. Those in a book are found in a small table of their own. */
 const walks = ({ status, market }: Asked): boolean =>
   !BOOKED.has(status) && (market !== undefined || status !== undefined);
-const isByAnnotation = (query: Asked): boolean => ANNOTATION_FILTERS.names.some((name) => query[name] !== undefined);
 const BOOKED: ReadonlySet<unknown> = new Set(["OPEN", "SUBMITTED"]);
 
 export function orderRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find">): void {
@@ -172,7 +173,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
     {
       config: {
         scope: "exchange:read_order",
-        walks: (query) => walks(query) || (query.account_id !== undefined && query.profile_id !== undefined),
+        walks: (query) => walks(query) || isBySeveral(query, INDEXED),
       },
       schema: {
         operationId: "listOrders",
@@ -192,7 +193,10 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
   api.get(
     "/v2/profiles/:profile_id/orders",
     {
-      config: { scope: "exchange:read_order", walks: (query) => walks(query) || isByAnnotation(query) },
+      config: {
+        scope: "exchange:read_order",
+        walks: (query) => walks(query) || isBySeveral({ ...query, profile_id: true }, INDEXED),
+      },
       schema: {
         operationId: "listProfileOrders",
         tags: TAGS,
