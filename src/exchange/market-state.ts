@@ -19,7 +19,7 @@ export const marketTable = stateTable<MarketState>({
     version: versionColumn,
   },
   digested: true,
-  openedByCatalogue: true,
+  openedOutsideBatches: true,
   keyOf: (row) => row.code,
   keyValues: (code) => [code],
 });

@@ -57,7 +57,7 @@ test("every version is replayed from any version and the changes", () => {
 });
 
 test("the first change of a row of the catalogue says all, because no batch opened it", () => {
-  const text = changeText({ ...noteTable, openedByCatalogue: true }, V1, { ...V1, version: 2n }, [0]);
+  const text = changeText({ ...noteTable, openedOutsideBatches: true }, V1, { ...V1, version: 2n }, [0]);
   expect(JSON.parse(text).values).toEqual({ text: 'a "note"', status: "NEW" });
 });
 

@@ -34,7 +34,7 @@ export function changeText<Row extends StateRow>(
   callers: Iterable<number>,
 ): string {
   // What the catalogue wrote is in no batch, so the first change has every value.
-  const replayed = table.openedByCatalogue === true && before?.version === 1n ? undefined : before;
+  const replayed = table.openedOutsideBatches === true && before?.version === 1n ? undefined : before;
   const values: Record<string, string | null> = {};
   for (const column of table.changing) {
     const text = column.text(row);

@@ -72,7 +72,7 @@ export interface Released {
 
 /** `Claimed`: `Claim` if it may claim ref_ids, `never` if it never does. */
 export interface Command<Value, Why extends Rejection, Claimed extends Claim = never> {
-  /** The customer whose queue it joins. `house`: settlements, fills and expiries, which are never shed under load. */
+  /** The customer whose queue it joins. `house`: settlements, fills, expiries and halts, which are never shed under load. */
   readonly queueKey: Uuid | "house";
   readonly caller: Caller;
   readonly dependsOn: readonly Key[];

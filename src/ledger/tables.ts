@@ -50,8 +50,8 @@ export interface StateTable<Row extends StateRow> extends VersionedTable<Row> {
   readonly hashed: readonly TableColumn<Row>[];
   /** Of a table whose rows own accounts, under the owner's id as their key: profiles. */
   readonly owner?: OwnerRule<Row>;
-  /** True: the catalogue inserts its rows, outside any batch, at version 1. */
-  readonly openedByCatalogue?: boolean;
+  /** True: a statement of another folder, such as the catalogue's, inserts its rows at version 1, outside any batch. */
+  readonly openedOutsideBatches?: boolean;
   readonly projections: readonly Projection<Row>[];
   /** The key columns' values. `slot` distinguishes the house accounts of different lanes. */
   readonly keyValues: (key: string, slot: number) => readonly string[];

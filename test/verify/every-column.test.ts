@@ -76,8 +76,8 @@ test("a row that only batches write names its batch, or the database rejects it"
     `select distinct relname as name from pg_class join pg_attribute on attrelid = pg_class.oid
       where relnamespace = 'public'::regnamespace and relkind = 'r' and attname in ('slot', 'batch') and not attnotnull`,
   );
-  const openedByCatalogue = LANE_TABLES.states.filter((table) => table.openedByCatalogue);
-  expect(nullable).toEqual(openedByCatalogue.map(({ name }) => ({ name })));
+  const openedOutsideBatches = LANE_TABLES.states.filter((table) => table.openedOutsideBatches);
+  expect(nullable).toEqual(openedOutsideBatches.map(({ name }) => ({ name })));
 });
 
 test("docs/checkpoints.md states for every table whether it is covered", async () => {

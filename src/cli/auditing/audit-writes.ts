@@ -36,7 +36,7 @@ export function addWrites(audit: Command): void {
     .option("--since <time>", "from this time on (default: the last 24 hours, or all with --ref or --id)", readTime)
     .option("--client <client_id>", "only writes of this client", readText)
     .option("--ref <ref_id>", "only writes of the resource with this ref_id", readText)
-    .option("--id <id>", "only writes of this transfer, order, conversion or profile", readUuid)
+    .option("--id <id>", "only writes of the record with this id", readUuid)
     .option("--after <slot/batch>", "continue the list after this batch", readPosition);
   setAction(writes, (options: WritesOptions) => withFoundation((foundation) => list(foundation, options)));
 }

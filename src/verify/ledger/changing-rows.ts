@@ -74,7 +74,7 @@ async function comparePage(
   const rows = records.map((record) => ({ record, row: table.read(record) as StateRow }));
   // A row that the catalogue opened has version 1 and no batch until a command changes it.
   const written = rows.filter(
-    ({ record, row }) => !(table.openedByCatalogue === true && record.batch === null && row.version === 1n),
+    ({ record, row }) => !(table.openedOutsideBatches === true && record.batch === null && row.version === 1n),
   );
   const changes = await readChangesOf(
     database,

@@ -33,7 +33,7 @@ export async function findUnknownColumns(database: Database, tables: LaneTables)
     const table = hashed.get(name);
     if (table === undefined) unknown.set(name, "all");
     // The catalogue's columns are not in the chain.
-    if (table === undefined || ("openedByCatalogue" in table && table.openedByCatalogue === true)) continue;
+    if (table === undefined || ("openedOutsideBatches" in table && table.openedOutsideBatches === true)) continue;
     const known = new Set([...table.columns.map((column) => column.name), ...STAMP]);
     const others = columns.filter((column) => !known.has(column));
     if (others.length > 0) unknown.set(name, others);

@@ -255,7 +255,7 @@ export function checkHistory(tables: Tables): void {
       for (const { change, digest } of versions)
         invariant(digest === change.digest, `version ${change.version} of ${name} is replayed as it was`);
       const last = versions.at(-1)?.texts;
-      const isOpened = last === undefined && table.openedByCatalogue === true && row.version === 1n;
+      const isOpened = last === undefined && table.openedOutsideBatches === true && row.version === 1n;
       const fits = table.hashed.every((column) => column.text(row) === (last?.get(column.name) ?? null));
       invariant(isOpened || fits, `${name} is as it is replayed`);
     }
