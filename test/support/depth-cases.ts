@@ -1,5 +1,6 @@
 /** Cases of a list's depth test, by filter: a filter without a case does not compile. */
 import type { ListOptions } from "../../src/customers/list-queries.ts";
+import { type AnnotationDescriptions, type FilteredField, filteredAnnotations } from "../../src/ledger/annotations.ts";
 
 type Filtering<Filter> = Partial<Omit<Filter, Exclude<keyof ListOptions, "customerId">>>;
 
@@ -15,4 +16,27 @@ export type DepthCases<Filter> = {
 /** All cases, and the one without a filter, which finds so many. */
 export function casesOf<Filter>(all: number, cases: DepthCases<Filter>): DepthCase<Filtering<Filter>>[] {
   return [["nothing", {}, all], ...(Object.values(cases).flat() as DepthCase<Filtering<Filter>>[])];
+}
+
+/** The columns of the annotations by which lists filter, each with the same text, for an `insert` of a depth test. */
+export function annotationsAs(
+  text: string,
+  described: AnnotationDescriptions,
+): { readonly names: string; readonly texts: string } {
+  const filtered = filteredAnnotations(described);
+  return { names: filtered.map(({ name }) => name).join(", "), texts: filtered.map(() => text).join(", ") };
+}
+
+/** The same cases for each annotation by which a list filters. @param more filters beside it */
+export function casesByAnnotation<Described extends AnnotationDescriptions, More extends object>(
+  described: Described,
+  cases: readonly (readonly [by: string, text: string, found: number, more?: More])[],
+) {
+  type Field = FilteredField<Described>;
+  type Cases = { readonly [Name in Field]: readonly DepthCase<More & { readonly [Each in Name]: string }>[] };
+  const byField: Record<string, unknown> = {};
+  for (const { field } of filteredAnnotations(described)) {
+    byField[field] = cases.map(([by, text, found, more]) => [`${field}: ${by}`, { ...more, [field]: text }, found]);
+  }
+  return byField as Cases;
 }

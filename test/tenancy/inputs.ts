@@ -2,6 +2,11 @@
  * What each input of the API names, and a call of each operation that its caller may make. The walk does not start
  * while an input or an operation of the document is missing here.
  */
+import { CONVERSION_ANNOTATIONS } from "../../src/conversions/conversion.ts";
+import { EXECUTION_ANNOTATIONS } from "../../src/exchange/execution.ts";
+import { ORDER_ANNOTATIONS } from "../../src/exchange/order.ts";
+import { type AnnotationDescriptions, filteredAnnotations, ofSide } from "../../src/ledger/annotations.ts";
+import { TRANSFER_ANNOTATIONS } from "../../src/transfers/transfer.ts";
 import type { Call, Input, Operation } from "../support/openapi.ts";
 import type { Belongings } from "./belongings.ts";
 
@@ -21,15 +26,31 @@ const NAMINGS: Readonly<Record<Exclude<Naming, "receiver" | "repeated">, string>
   reference:
     "id ids object_id profile_id profile_ids order_id group_ids from_profile_id to_profile_id recipient_profile_id",
   number: "since_execution_id",
-  word: "ref_id ref_ids account_id account_ids identity_id identity_ids identity_account_id self_match_prevention_id nickname from_identity_id from_account_id to_identity_id to_account_id description metadata recipient_metadata crypto_tx_hashes",
+  word: "ref_id ref_ids nickname description recipient_metadata crypto_tx_hashes",
   cursor: "page_cursor",
   nothing:
     "after_number amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network dry_run expiration_date include_deactivated increment is_test limit market markets max_data_points mode order order_by order_time.begin order_time.end price quote_amount range.begin range.end secondary_statuses side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte wait_millis",
 };
 
-const NAMING_OF = new Map<string, Naming>(
-  Object.entries(NAMINGS).flatMap(([naming, names]) => names.split(" ").map((name) => [name, naming as Naming])),
-);
+/** Annotations are words, and so are the filters by them. */
+const ANNOTATIONS: readonly AnnotationDescriptions[] = [
+  TRANSFER_ANNOTATIONS,
+  ofSide("from_", TRANSFER_ANNOTATIONS),
+  ofSide("to_", TRANSFER_ANNOTATIONS),
+  CONVERSION_ANNOTATIONS,
+  ORDER_ANNOTATIONS,
+  EXECUTION_ANNOTATIONS,
+];
+
+const NAMING_OF = new Map<string, Naming>([
+  ...ANNOTATIONS.flatMap((described) => [
+    ...Object.values(described).map(({ name }) => [name, "word"] as const),
+    ...filteredAnnotations(described).map(({ filter }) => [filter.name, "word"] as const),
+  ]),
+  ...Object.entries(NAMINGS).flatMap(([naming, names]) =>
+    names.split(" ").map((name) => [name, naming as Naming] as const),
+  ),
+]);
 
 export function namingOf({ operationId }: Operation, { name }: Input): Naming | undefined {
   if (/^createPlatformTransfers?$/.test(operationId) && name === "to_profile_id") return "receiver";

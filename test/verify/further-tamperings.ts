@@ -82,8 +82,10 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   },
   {
     title: "a match is given a third side",
-    sql: `insert into execution select :shop, id, customer_id, order_id, market, side, amount, price, commission, rebate,
-                                   account_id, executed_at, slot, batch from execution where id = :match`,
+    sql: `create temporary table third as select * from execution where id = :match;
+          update third set profile_id = :shop;
+          insert into execution select * from third;
+          drop table third`,
     findings: [
       "chain: batch 1/18 does not match its hash: the batch, its rows or its predecessor were changed",
       "executions: execution treasury/match+1 has 2 counterparts",

@@ -1,12 +1,13 @@
 /** What a page of executions costs, in pages of the database that are touched, on a table of 200,000 rows. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import { EXECUTION_ANNOTATIONS } from "../../../src/exchange/execution.ts";
 import { executedAtOf, NO_EXECUTION } from "../../../src/exchange/execution-id.ts";
 import { type ExecutionFilter, listExecutions } from "../../../src/exchange/executions/store.ts";
 import type { Instant } from "../../../src/std/clock.ts";
 import { costOf } from "../../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
-import { casesOf } from "../../support/depth-cases.ts";
+import { annotationsAs, casesByAnnotation, casesOf } from "../../support/depth-cases.ts";
 
 const ROWS = 200_000;
 const uuid = (kind: string, n: number): string => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
@@ -14,16 +15,19 @@ const uuid = (kind: string, n: number): string => `${kind}-0000-7000-8000-${n.to
 const BIG = uuid("11111111", 0) as unknown as CustomerId;
 const SMALL = uuid("11111111", 1) as unknown as CustomerId;
 
+/** Of the execution `n`. */
+const ANNOTATED = annotationsAs("case when n % 3 = 0 then 'text-' || (n % 1000) end", EXECUTION_ANNOTATIONS);
+
 let db: TestDatabase;
 beforeAll(async () => {
   db = await testDatabase();
   await db.owner.rows(
     `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
-                            account_id, executed_at, slot, batch)
+                            ${ANNOTATED.names}, executed_at, slot, batch)
      select ('22222222-0000-7000-8000-' || lpad(to_hex(profile), 12, '0'))::uuid, n,
             ('11111111-0000-7000-8000-' || lpad(to_hex(profile / 10), 12, '0'))::uuid,
             ('33333333-0000-7000-8000-' || lpad(to_hex(n / 4), 12, '0'))::uuid,
-            'BTCUSD', 'BUY', 1, 1, 0, 0, case when n % 3 = 0 then 'account-' || (n % 1000) end,
+            'BTCUSD', 'BUY', 1, 1, 0, 0, ${ANNOTATED.texts},
             timestamptz '2026-01-01' + n * interval '1 s', 1, n / 100
        from (select n, case when n % 10 = 9 then 10 when n < 1000 then 1 else (n % 9) * (n % 2) end as profile
                from generate_series(1, ${ROWS}) n) as made`,
@@ -51,17 +55,17 @@ const CASES = casesOf<ExecutionFilter>(101, {
     ["profile without any", { profileId: profile(77) }, 0],
     ["profile that is all that its customer has", { customerId: SMALL, profileId: profile(10) }, 101],
   ],
-  accountId: [
-    ["account", { accountId: "account-3" }, 67],
-    ["account of a small customer", { customerId: SMALL, accountId: "account-9" }, 67],
-    ["account that is not there", { accountId: "nobody" }, 0],
-    ["account and profile", { accountId: "account-3", profileId: profile(3) }, 22],
-  ],
+  ...casesByAnnotation(EXECUTION_ANNOTATIONS, [
+    ["a text", "text-3", 67],
+    ["a text of a small customer", "text-9", 67, { customerId: SMALL }],
+    ["a text that is not there", "nobody", 0],
+    ["a text and a profile", "text-3", 22, { profileId: profile(3) }],
+  ]),
   orderId: [
     ["order", { orderId: ORDER }, 4],
     ["order of somebody else", { customerId: SMALL, orderId: ORDER }, 0],
     ["order and profile", { orderId: ORDER, profileId: profile(3) }, 0],
-    ["order and account", { orderId: ORDER, accountId: "account-3" }, 0],
+    ["order and account", { orderId: ORDER, accountId: "text-3" }, 0],
   ],
   since: [["an id", { since: SHALLOW - 1_000n }, 101]],
   from: [["a time", { from: executedAtOf(NO_EXECUTION) }, 101]],

@@ -1,16 +1,23 @@
 /** What a page of orders costs, in pages of the database that are touched, on a table of 100,000 orders of one customer. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../../src/customers/customer-id.ts";
+import { ORDER_ANNOTATIONS } from "../../../src/exchange/order.ts";
 import { listOrders, type OrderFilter } from "../../../src/exchange/orders/store.ts";
 import type { Uuid } from "../../../src/std/id.ts";
 import { costOf } from "../../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
-import { casesOf } from "../../support/depth-cases.ts";
+import { annotationsAs, casesByAnnotation, casesOf } from "../../support/depth-cases.ts";
 import { copyOpenOrders } from "../../support/exchange/open-orders.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;
 const BIG = uuid("11111111", 0) as string as CustomerId;
+
+/** Of the order `n`. */
+const ANNOTATED = annotationsAs(
+  "case when old and n % 100 = 5 then 'rare' when n % 2 = 0 then 'main' end",
+  ORDER_ANNOTATIONS,
+);
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -18,13 +25,13 @@ beforeAll(async () => {
   // One order in 20,000 of each status, market and account that is rare; all rare ones are old.
   await db.owner.rows(
     `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, ref_id, identity_id, identity_account_id, created_at, status, sequence, priority,
-                         filled, filled_gross, held, is_triggered, reject_reason, cancel_reason, updated_at, closed_at, version, slot, batch)
+                         maker_rebate, ref_id, identity_id, ${ANNOTATED.names}, created_at, status, sequence, priority, filled,
+                          filled_gross, held, is_triggered, reject_reason, cancel_reason, updated_at, closed_at, version, slot, batch)
      select ('22222222-0000-7000-8000-' || lpad(to_hex(n % 10), 12, '0'))::uuid,
             ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid,
             case when old and n % 100 = 3 then 'WIFUSD' when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT',
             'GTC', 1, 1, 0.0035, 0.0003, 'ref-' || n, 'i',
-            case when old and n % 100 = 5 then 'rare' when n % 2 = 0 then 'main' end, at, status, n, n,
+            ${ANNOTATED.texts}, at, status, n, n,
             case when status = 'FILLED' then 1 else 0 end, 0, case when status = 'OPEN' then 1 else 0 end, false,
             case when status = 'REJECTED' then 'no_liquidity'::reject_reason end,
             case when status = 'CANCELLED' then 'requested'::cancel_reason end, at,
@@ -53,11 +60,11 @@ const CASES = casesOf<OrderFilter>(101, {
     ["a status that none has", { status: "PENDING_SUBMISSION" }, 0],
   ],
   market: [["a market that many have", { market: "BTCUSD" }, 101]],
-  identityAccountId: [
-    ["an account that is rare", { identityAccountId: "rare" }, 5],
-    ["an account that many have", { identityAccountId: "main" }, 101],
-    ["an account that is not there, and a profile", { identityAccountId: "nobody", profileId: PROFILE }, 0],
-  ],
+  ...casesByAnnotation(ORDER_ANNOTATIONS, [
+    ["a text that is rare", "rare", 5],
+    ["a text that many have", "main", 101],
+    ["a text that is not there, and a profile", "nobody", 0, { profileId: PROFILE }],
+  ]),
   refIds: [
     ["ref_ids", { refIds: ["ref-3", "ref-77777"] }, 2],
     ["ref_ids that are not there, and a profile", { refIds: ["none"], profileId: PROFILE }, 0],
