@@ -14,6 +14,10 @@ const CHECKS = [
   { name: "import table", command: ["depcruise", "--config", ".dependency-cruiser.mjs", "src", "test"], also: sawAll },
   { name: "dead code", command: ["knip", "--no-progress"] },
   { name: "supply chain", command: ["node", "scripts/supply-chain.mjs"] },
+  {
+    name: "supply chain of the client generators",
+    command: ["node", "scripts/supply-chain.mjs", "test/openapi/clients"],
+  },
 ];
 
 await prepare({ tools: true, build: false });

@@ -22,6 +22,7 @@ const LICENCES = new Set([
 
 /** Accepted packages with another licence. */
 const OTHER_LICENCES = {
+  argparse: { licence: "Python-2.0", reason: "permissive; comes with the client generators of the tests" },
   "caniuse-lite": {
     licence: "CC-BY-4.0",
     reason: "browser data, comes with Stryker; a development tool that is never distributed",
