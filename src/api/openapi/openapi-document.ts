@@ -23,7 +23,7 @@ const TAGS: Readonly<Record<string, string>> = {
     "What happens, in order and numbered without gaps. Live as Server-Sent Events at `/v2/events/stream` on this address; see docs/events.md.",
   Markets: "The markets and their limits. Public.",
   "Market data":
-    "Order books, prices and recent trades of each market. Public, except candles. Live updates are available over WebSocket at `/marketdata/{market}` and `/executiondata/{market}` on this address; see docs/market-data.md.",
+    "Order books, prices and recent trades of each market. Public, except candles. Live updates are available over WebSocket at `/marketdata` and `/executiondata` on this address, of one market with its code behind it; see docs/market-data.md.",
 };
 
 const REQUEST_ID_HEADER = {

@@ -42,7 +42,7 @@ function start() {
   };
   const join = (): FakeReader => {
     const reader = new FakeReader();
-    channel.join(reader as never as Reader);
+    void channel.join(reader as never as Reader);
     return reader;
   };
   const leave = (reader: FakeReader): void => channel.leave(reader as never as Reader);

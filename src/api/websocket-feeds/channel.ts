@@ -32,6 +32,8 @@ export class Channel<State, Update> {
   /** With the number of packets published when each was last sent to. */
   readonly #readers = new Map<Reader, number>();
   readonly #subscription: Followed<State>;
+  /** Of readers that were not sent a snapshot yet, because the state is unknown: what to call then. */
+  readonly #unserved = new Map<Reader, () => void>();
   /**
    * Built for the first reader and kept while the messages since are small beside it: serialising a deep book takes
    * longer than a hundred updates, and readers connect and disconnect all the time.
@@ -54,14 +56,25 @@ export class Channel<State, Update> {
     return this.#readers.size === 0;
   }
 
-  /** While the state is unknown, the reader is sent nothing; the snapshot follows as soon as it is known. */
-  join(reader: Reader): void {
+  /**
+   * While the state is unknown, the reader is sent nothing; the snapshot follows as soon as it is known.
+   * @returns when the snapshot was sent, or the reader has left
+   */
+  async join(reader: Reader): Promise<void> {
     this.#readers.set(reader, this.#published);
+    const served = new Promise<void>((resolve) => this.#unserved.set(reader, resolve));
     this.#sendBacklog(reader);
+    await served;
   }
 
   leave(reader: Reader): void {
     this.#readers.delete(reader);
+    this.#served(reader);
+  }
+
+  #served(reader: Reader): void {
+    this.#unserved.get(reader)?.();
+    this.#unserved.delete(reader);
   }
 
   stop(): void {
@@ -123,6 +136,7 @@ export class Channel<State, Update> {
     if (this.#backlog === undefined) return;
     const { first, since } = this.#backlog;
     for (const packet of [first, ...since]) reader.send(packet);
+    this.#served(reader);
   }
 
   /** Undefined while the state is unknown. Expensive for a deep book, which has to be sorted. */

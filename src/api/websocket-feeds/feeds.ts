@@ -1,7 +1,7 @@
 /**
- * The feeds of market data, over WebSocket on the API's own address: /marketdata/{market} and /executiondata/{market}.
- * Their messages are described in docs/market-data.md. They are public and read-only, so they need no token, and pages
- * of any origin may read them.
+ * The feeds of market data, over WebSocket on the API's own address: /marketdata/{market} and /executiondata/{market}, or
+ * of all markets without one. Their messages are described in docs/market-data.md. They are public and read-only, so they
+ * need no token, and pages of any origin may read them.
  */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
@@ -82,29 +82,56 @@ export function feedRoutes(
   api.dialect.add(FeedWords);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
     const channels = new Map<MarketCode, AnyChannel>();
-    const join = (market: MarketCode, reader: Reader): void => {
+    const join = (market: MarketCode, reader: Reader): Promise<void> => {
       const channel = channels.get(market) ?? open(exchange.feed, market, api.dialect.giver(FeedWords));
       channels.set(market, channel);
-      channel.join(reader);
       void reader.closed.then(() => {
         channel.leave(reader);
         if (!channel.isEmpty) return;
         channel.stop();
         channels.delete(market);
       });
+      return channel.join(reader);
     };
-    const schema = { hide: true, params: Type.Object({ market: MarketParam }) };
+    const admit = (markets: readonly MarketCode[], request: FastifyRequest, reply: FastifyReply): void => {
+      upgrades.check(request);
+      readers.admit(upgrades, request, reply, (reader) => {
+        joinAll(markets, reader, join).catch((error: unknown) => {
+          onBug(error);
+          reader.terminate("bug");
+        });
+      });
+    };
     // A handshake counts like the request that reads the same data.
     const config = { scope: "public", rate, admission: false } as const;
-    api.get(`/${name}/:market`, { config, schema, exposeHeadRoute: false }, (request, reply) => {
+    const one = { hide: true, params: Type.Object({ market: MarketParam }) };
+    api.get(`/${name}/:market`, { config, schema: one, exposeHeadRoute: false }, (request, reply) => {
       const { market: named } = request.params as { readonly market: string };
-      const market = marketInPath(exchange, named, api.dialect.words);
-      upgrades.check(request);
-      readers.admit(upgrades, request, reply, (reader) => join(market, reader));
+      admit([marketInPath(exchange, named, api.dialect.words)], request, reply);
     });
+    const all = { hide: true };
+    api.get(`/${name}`, { config, schema: all, exposeHeadRoute: false }, (request, reply) =>
+      admit(exchange.marketCodes(), request, reply),
+    );
   };
   feedRoute("marketdata", "order_book", bookChannel);
   feedRoute("executiondata", "recent_executions", matchChannel);
+}
+
+/**
+ * One market after the other: the next snapshot is sent when the reader has taken the last one. Otherwise those of many
+ * deep books would wait in memory, and the reader would be taken for a slow one.
+ */
+async function joinAll(
+  markets: readonly MarketCode[],
+  reader: Reader,
+  join: (market: MarketCode, reader: Reader) => Promise<void>,
+): Promise<void> {
+  for (const market of markets) {
+    await join(market, reader);
+    await reader.drained();
+    if (reader.isClosed) return;
+  }
 }
 
 const addressIsFull = (): Problem => unavailable("this address has as many feed readers as it may have");

@@ -72,12 +72,24 @@ export class Reader {
     return this.#socket.writableLength;
   }
 
+  get isClosed(): boolean {
+    return this.#webSocket.readyState === WebSocket.CLOSED;
+  }
+
   get disconnectReason(): DisconnectReason | undefined {
     return this.#disconnectReason;
   }
 
   send(packet: Packet): void {
     this.#guard(() => this.#send(packet));
+  }
+
+  /** Settles when the reader has taken what it was sent, or the connection has ended. */
+  async drained(): Promise<void> {
+    const socket = this.#socket;
+    if (!socket.writableNeedDrain) return;
+    const taken = new Promise<void>((resolve) => socket.once("drain", () => resolve()));
+    await Promise.race([taken, this.closed]);
   }
 
   /** Pings the reader. Terminates it when it has not answered the last ping, or has taken nothing since. */

@@ -38,7 +38,7 @@ export class UpgradeRequest extends IncomingMessage {
 
 const upgrading = new WeakSet<IncomingMessage>();
 
-const FEED = /^\/(?:marketdata|executiondata)\//;
+const FEED = /^\/(?:marketdata|executiondata)(?:[/?]|$)/;
 const VERSION = "13";
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 

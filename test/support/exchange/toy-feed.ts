@@ -22,7 +22,11 @@ export class ToyFeed {
 
   /** Which markets' books are followed. */
   get followed(): string[] {
-    return [...this.#books].filter(([, { listeners }]) => listeners.size > 0).map(([market]) => market);
+    return followedOf(this.#books);
+  }
+
+  get followedMatches(): string[] {
+    return followedOf(this.#matches);
   }
 
   /** The book is known from now on; or it is this one by now, which `tellBook` says. */
@@ -46,6 +50,9 @@ export class ToyFeed {
     tell(of(this.#matches, market), matches);
   }
 }
+
+const followedOf = <State, News>(all: ReadonlyMap<string, Followed<State, News>>): string[] =>
+  [...all].filter(([, { listeners }]) => listeners.size > 0).map(([market]) => market);
 
 function of<State, News>(all: Map<string, Followed<State, News>>, market: string): Followed<State, News> {
   const followed = all.get(market) ?? { state: undefined, listeners: new Set() };
