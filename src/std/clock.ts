@@ -48,7 +48,8 @@ const REMEMBERED = 64;
 const formatted: { readonly instant: Instant; readonly text: string }[] = [];
 
 /**
- * Reads an RFC 3339 date-time with up to nine decimals of a second.
+ * Reads an RFC 3339 date-time with up to nine decimals of a second. A leap second, which is the last one of a month in UTC,
+ * is the second after it: we have no time of its own for it.
  * @param finer how to round what is finer than a millisecond: up for the lower bound of a range, down for the upper
  * @returns undefined if it is not one
  */
@@ -57,8 +58,10 @@ export function parseInstant(text: string, finer: "up" | "down"): Instant | unde
   if (parts === null) return undefined;
   const [, day, time, fraction = "", zone] = parts as unknown as [string, string, string, string | undefined, string];
   const offset = zone.toUpperCase();
-  const whole = Date.parse(`${day}T${time}${offset}`);
-  if (Number.isNaN(whole) || !isCalendarDay(day)) return undefined;
+  const isLeapSecond = time.endsWith("60");
+  const whole =
+    Date.parse(`${day}T${isLeapSecond ? `${time.slice(0, -2)}59` : time}${offset}`) + Number(isLeapSecond) * 1_000;
+  if (Number.isNaN(whole) || !isCalendarDay(day) || (isLeapSecond && !isMonthsBegin(whole))) return undefined;
   const nanoseconds = Number(fraction.padEnd(9, "0"));
   const milliseconds = nanoseconds / 1_000_000;
   const instant = whole + (finer === "up" ? Math.ceil(milliseconds) : Math.floor(milliseconds));
@@ -70,7 +73,11 @@ const FIRST = Date.parse("0001-01-01T00:00:00Z");
 const LAST = Date.parse("9999-12-31T23:59:59.999Z");
 
 const RFC_3339 =
-  /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+  /^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60))(?:\.([0-9]{1,9}))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+
+function isMonthsBegin(time: number): boolean {
+  return new Date(time).toISOString().endsWith("-01T00:00:00.000Z");
+}
 
 /** `Date.parse` reads 2026-02-30 as 2 March. */
 function isCalendarDay(day: string): boolean {
