@@ -5,14 +5,15 @@
 import { tokenPath } from "../../oauth/oauth.ts";
 import { must } from "../../std/assert.ts";
 import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
-import { exchangeIn } from "../dialect/schema-words.ts";
 import { ANSWERS, DocumentSchemas, type Json } from "./document-schemas.ts";
+import { exampleIn, problemIn } from "./example-words.ts";
 import { type RecordedExample, recordedExamples } from "./recorded-examples.ts";
 
 /** Descriptions of the tags. Every operation has one of them. */
 const TAGS: Readonly<Record<string, string>> = {
   Tokens: "Access tokens, which every request needs except to public operations.",
   Profiles: "Profiles hold balances. Every customer has one DEFAULT profile and any number of others.",
+  "API credentials": "The programs that call the API for a customer. The operator makes them.",
   Balances: "The balances of a profile: available, and held by open orders.",
   Sandbox: "Simulated deposits. In sandbox mode only.",
   Transfers: "Movements of assets between profiles, deposits and withdrawals.",
@@ -77,7 +78,7 @@ export function finishedDocument(
   const tags = new Set<string>();
   const documented = (operation: Operation): Operation => {
     for (const tag of operation.tags) tags.add(tag);
-    return documentedOperation(operation, schemas, dialect, recorded[operation.operationId]);
+    return documentedOperation(operation, { schemas, dialect, baseUrl }, recorded[operation.operationId]);
   };
   const all = { ...tokenPath(elsewhere), ...pathsIn(made.paths as Paths, dialect) };
   const paths = mapValues(all, (path) => mapValues(path, documented));
@@ -99,10 +100,15 @@ function pathsIn(paths: Paths, { paths: exchanged }: Dialect): Paths {
   return Object.fromEntries(Object.entries(paths).map(([path, item]) => [exchanged?.given(path) ?? path, item]));
 }
 
+interface Documenting {
+  readonly schemas: DocumentSchemas;
+  readonly dialect: Dialect;
+  readonly baseUrl: string;
+}
+
 function documentedOperation(
   { parameters, requestBody, responses, ...operation }: Operation,
-  schemas: DocumentSchemas,
-  dialect: Dialect,
+  { schemas, dialect, baseUrl }: Documenting,
   { parameters: sent = {}, body, response, problems = {} }: RecordedExample = {},
 ): Operation {
   const documented = ({ content, ...message }: Message, example: unknown): Message => {
@@ -110,7 +116,7 @@ function documentedOperation(
       schema: schemas.shown(schema),
       ...(answers === undefined
         ? withExample(exampleIn(example, schema, dialect))
-        : { examples: examplesOf(answers, problems, dialect) }),
+        : { examples: examplesOf(answers, problems, { dialect, baseUrl }) }),
     });
     return content === undefined ? message : { ...message, content: mapValues(content, mediaOf) };
   };
@@ -129,25 +135,15 @@ function documentedOperation(
 
 const withExample = (example: unknown): object => (example === undefined ? {} : { example });
 
-/** What was recorded, in the words of a dialect. Nothing if its schema does not say where words are. */
-function exampleIn(recorded: unknown, schema: Json, dialect: Dialect): unknown {
-  if (dialect.isOwn || recorded === undefined) return recorded;
-  if (schema.title === "Token") return { ...(recorded as object), scope: scopesIn(recorded as Token, dialect) };
-  const exchange = exchangeIn(schema, dialect, "given");
-  if (JSON.stringify(schema).includes('"x-word":"done"')) return undefined;
-  return exchange === undefined ? recorded : exchange(recorded);
-}
-
-interface Token {
-  readonly scope: string;
-}
-
-const scopesIn = ({ scope }: Token, { scopes }: Dialect): string => scope.split(" ").map(scopes.given).join(" ");
-
-/** The answers of these names, of which some cannot be provoked. Their texts quote our words, not those of a dialect. */
-function examplesOf(names: readonly string[], recorded: Readonly<Record<string, unknown>>, { isOwn }: Dialect): object {
-  const known = names.filter((name) => isOwn && recorded[name] !== undefined);
-  return Object.fromEntries(known.map((name) => [name, { value: recorded[name] }]));
+/** The answers of these names, of which some cannot be provoked. */
+function examplesOf(
+  names: readonly string[],
+  recorded: Readonly<Record<string, unknown>>,
+  { dialect, baseUrl }: Pick<Documenting, "dialect" | "baseUrl">,
+): object {
+  const known = names.filter((name) => recorded[name] !== undefined);
+  const types = `${baseUrl}/problems/`;
+  return Object.fromEntries(known.map((name) => [name, { value: problemIn(recorded[name], types, dialect) }]));
 }
 
 function describedResponse({ description, headers, ...response }: Message): Message {

@@ -235,6 +235,17 @@ test("the document has the vendor's words, and no others", async () => {
     /PLATFORM|transfer\/platform|platform_transfer|x-word/g,
   );
   expect(own).toBeNull();
+  const { responses } = body.paths["/v2/transfer/paxos"].post;
+  const { examples } = responses[403].content["application/problem+json"];
+  const paper = await service.token(acme, "transfer:read_transfer");
+  const refused = await service.call("POST", "/v2/transfer/paxos", { as: paper, body: {} });
+  const { type, title, status, detail } = examples.forbidden.value;
+  const recorded = detail.replace("transfer:read_fiat_account", "transfer:read_transfer");
+  expect(refused.body).toMatchObject({ type, title, status, detail: recorded });
+  const move = { from_profile_id: profile, to_profile_id: "default", amount: "1000000", asset: "USD" };
+  const { body: poor } = await call("POST", "/v2/transfer/paxos", move);
+  expect(examples["insufficient-funds"].value).toMatchObject({ type: poor.type, title: poor.title, status: 403 });
+  expect(poor.type).toMatch(/^https:\/\/developer\.paxos\.com\//);
   for await (const path of ["/docs", "/docs/initializer.js"]) {
     expect((await fetch(service.baseUrl + path)).status).toBe(200);
   }
