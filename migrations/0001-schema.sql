@@ -308,13 +308,13 @@ create table client (
   constraint customer_exists foreign key (customer_id) references customer,
   constraint networks_from_1_to_100 check (cardinality(networks) between 1 and 100)
 );
-comment on table client is 'A program that calls the API for one customer. Written by the operator and the bootstrap file.';
+comment on table client is 'A program that calls the API for one customer. Written by the operator and the bootstrap file; its customer may disable it.';
 comment on column client.scopes is 'What it may do, as the operator wrote it; * is everything.';
 comment on column client.disabled_at is 'From then on neither its secrets nor its tokens are accepted. Null: enabled.';
 comment on column client.networks is 'Where it may call from. Null: from anywhere.';
 comment on index client_pkey is 'The client of a token request.';
-create index client_customer on client (customer_id, client_id);
-comment on index client_customer is 'The clients of a customer, for the operator.';
+create index client_customer on client (customer_id, created_at, client_id);
+comment on index client_customer is 'The clients of a customer, in order of creation.';
 create index client_disabled on client (disabled_at) where disabled_at is not null;
 comment on index client_disabled is 'Who was disabled of late: every node asks every two seconds.';
 create index client_restricted on client (client_id) where networks is not null;

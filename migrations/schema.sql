@@ -272,7 +272,8 @@ create table customer (
 );
 grant select, insert on customer to service;
 
--- A program that calls the API for one customer. Written by the operator and the bootstrap file.
+-- A program that calls the API for one customer. Written by the operator and the bootstrap file; its customer may
+-- disable it.
 create table client (
   client_id text collate "C" not null,
   customer_id uuid not null,
@@ -288,8 +289,8 @@ create table client (
   constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
   constraint networks_from_1_to_100 CHECK (((cardinality(networks) >= 1) AND (cardinality(networks) <= 100)))
 );
--- The clients of a customer, for the operator.
-CREATE INDEX client_customer ON public.client USING btree (customer_id, client_id);
+-- The clients of a customer, in order of creation.
+CREATE INDEX client_customer ON public.client USING btree (customer_id, created_at, client_id);
 -- Who was disabled of late: every node asks every two seconds.
 CREATE INDEX client_disabled ON public.client USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
 -- Who may only call from certain networks: every node asks every two seconds.

@@ -35,6 +35,7 @@ export type { CustomerFees, MarketFees } from "./customer-fees/customer-fees.ts"
 export type { Execution, ExecutionId } from "./execution.ts";
 export { EXECUTION_ANNOTATIONS } from "./execution.ts";
 export type { ExecutionFilter } from "./executions/store.ts";
+export type { AveragePriceQuery } from "./market-data/average-prices.ts";
 export { endOf, INCREMENTS, type Increment, incrementFor } from "./market-data/candles.ts";
 export { type MarketData, MOST_LEVELS, MOST_MATCHES, type Statistics, type Ticker } from "./market-data/market-data.ts";
 export type { Candle, Level, MarketPrice, Match, OrderBook, WrittenBook } from "./market-data/store.ts";

@@ -3,6 +3,8 @@ import { heldScopes, isScope, SCOPES } from "./scopes.ts";
 
 test("every scope of the interface and of the behaviour is known", () => {
   expect(Object.keys(SCOPES).sort()).toEqual([
+    "api_creds:delete_credentials",
+    "api_creds:read_credentials",
     "conversion:read_conversion_stablecoin",
     "conversion:write_conversion_stablecoin",
     "events:read_event",

@@ -2,6 +2,8 @@
  * The scopes that a client may hold (docs/contract/tokens.md#scopes). Some are not required by any operation yet.
  */
 export const SCOPES = {
+  "api_creds:delete_credentials": "Disable API clients.",
+  "api_creds:read_credentials": "Read API clients, without their secrets.",
   "conversion:read_conversion_stablecoin": "Read stablecoin conversions.",
   "conversion:write_conversion_stablecoin": "Create and cancel stablecoin conversions.",
   "events:read_event": "Read events.",

@@ -6,6 +6,7 @@ import { eventStreamRoute } from "../api/event-streams/event-stream.ts";
 import { type MostWaiting, Waiters } from "../api/event-streams/waiters.ts";
 import { balanceRoutes } from "../api/routes/balances.ts";
 import { bulkTransferRoutes } from "../api/routes/bulk/bulk-transfers.ts";
+import { clientRoutes } from "../api/routes/clients.ts";
 import { conversionRoutes } from "../api/routes/conversions.ts";
 import { eventRoutes } from "../api/routes/events.ts";
 import { executionRoutes } from "../api/routes/executions.ts";
@@ -45,8 +46,9 @@ export function addApiRoutes(
   verify: Verify,
   onFeed?: (event: FeedEvent) => void,
 ): void {
-  const { database, profiles, catalogue, clock } = core;
+  const { database, profiles, clients, catalogue, clock } = core;
   profileRoutes(api, profiles, transfers);
+  clientRoutes(api, clients);
   balanceRoutes(api, {
     profiles,
     catalogue,

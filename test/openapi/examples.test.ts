@@ -20,7 +20,8 @@ import { readDocument } from "../support/openapi.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { NOT_RECORDED, type Problems, Recorder } from "./recorder.ts";
 import { StableValues } from "./stable-values.ts";
-import { CUSTOMERS, FIXED_IDS, OTHER_SCOPE, recordDay, STORY_CLIENT, usualFailures } from "./story.ts";
+import { recordDay, usualFailures } from "./story.ts";
+import { CUSTOMERS, FIXED_IDS, OTHER_SCOPE, STORY_CLIENT } from "./story-customers.ts";
 
 const DAY_MS = 86_400_000;
 const STORY_DAY = Date.UTC(2026, 10, 2) as Instant;

@@ -4,45 +4,16 @@
  */
 import { expect } from "vitest";
 import type { MarketCode } from "../../src/catalogue/market.ts";
-import { SCOPES } from "../../src/oauth/scopes.ts";
+import { storeMatches } from "../support/exchange/stored-matches.ts";
 import { TESTER } from "../support/movements.ts";
 import type { Call } from "../support/openapi.ts";
 import { unwrap } from "../support/results.ts";
 import type { TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import type { Failing, Failures, Recorder } from "./recorder.ts";
+import { BIRCH_CREDENTIALS, BIRCH_DESK, CREDENTIALS, NOBODYS, NOT_HELD, TREASURY } from "./story-customers.ts";
 
-const ACME = "019a0000-0000-7000-8000-00000000ac3e";
-const TREASURY = "019a0000-0000-7000-8000-000000000012";
-const BIRCH = "019a0000-0000-7000-8000-00000000b14c";
-const BIRCH_DESK = "019a0000-0000-7000-8000-000000000022";
-const NOBODYS = "019a0000-0000-7000-8000-00000000dead";
-export const FIXED_IDS = [ACME, TREASURY, BIRCH, BIRCH_DESK, NOBODYS];
-
-const CREDENTIALS = { client_id: "acme", client_secret: "correct horse battery staple" };
-const NOT_HELD = "transfer:write_fiat_withdrawal";
-const HELD = Object.keys(SCOPES).filter((scope) => scope !== NOT_HELD);
-const BIRCH_CREDENTIALS = { client_id: "birch", client_secret: "battery staple correct horse" };
-
-export const STORY_CLIENT = { clientId: CREDENTIALS.client_id, secret: CREDENTIALS.client_secret };
-/** Which no operation of the story needs. */
-export const OTHER_SCOPE = "transfer:read_fiat_account";
-
-export const CUSTOMERS = [
-  {
-    id: ACME,
-    name: "Acme Payments",
-    clients: [{ ...CREDENTIALS, scopes: HELD }],
-    profiles: [{ id: TREASURY, nickname: "treasury" }],
-  },
-  {
-    id: BIRCH,
-    name: "Birch Trading",
-    clients: [{ ...BIRCH_CREDENTIALS, scopes: ["*"] }],
-    profiles: [{ id: BIRCH_DESK, nickname: "desk", balances: { USD: "100000", BTC: "5" } }],
-  },
-];
-
+const DAY_MS = 86_400_000;
 export interface Stage {
   readonly service: TestService;
   readonly recorder: Recorder;
@@ -315,7 +286,7 @@ function orderFailures({ service }: TestService): Failures {
   };
 }
 
-async function readMarkets({ recorder }: Stage): Promise<void> {
+async function readMarkets({ service, recorder }: Stage): Promise<void> {
   recorder.at("10:15");
   const nowhere = { "not-found": path({ market: "BTC-USD" }) };
   interface Markets {
@@ -335,6 +306,17 @@ async function readMarkets({ recorder }: Stage): Promise<void> {
   await recorder.record(
     "listHistoricalCandles",
     { path: { market: MARKET }, query: { increment: "ONE_DAY" } },
+    { ...nowhere, "bad-request": query({ increment: "1d" }) },
+  );
+  // Averages are of whole days, so of those before the story.
+  const midnight = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  await storeMatches(service.db.owner, "ETHUSD", [
+    { at: midnight - 3 * DAY_MS, price: 1_800, amount: 500 },
+    { at: midnight - 1.75 * DAY_MS, price: 1_900, amount: 250 },
+  ]);
+  await recorder.record(
+    "listHistoricalPrices",
+    { path: { market: "ETHUSD" }, query: { increment: "ONE_DAY" } },
     { ...nowhere, "bad-request": query({ increment: "1d" }) },
   );
 }
@@ -373,5 +355,19 @@ async function closeProfile({ service, recorder }: Stage, payouts: string): Prom
     "deactivateProfile",
     { path: { id: unused.body.id } },
     { "profile-not-found": path({ id: NOBODYS }), "profile-not-empty": path({ id: payouts }) },
+  );
+  recorder.at("17:30");
+  await recorder.record(
+    "deleteApiCredentials",
+    { path: { client_id: "acme-reports" } },
+    {
+      "bad-request": path({ client_id: "x".repeat(101) }),
+      "not-found": path({ client_id: "birch" }),
+    },
+  );
+  await recorder.record(
+    "listApiCredentials",
+    { query: { statuses: ["APPROVED", "DISABLED"] } },
+    { "bad-request": query({ statuses: "DELETED" }) },
   );
 }

@@ -2,11 +2,14 @@
  * What a customer has in the walk: one of everything that has an id or a name, and two of everything that is listed,
  * so that its lists have a second page.
  */
+import { unwrap } from "../support/results.ts";
 import type { TestCustomer, TestService } from "../support/service.ts";
 
 /** Each kind of thing by its id or name. The walk sends every one of these to every input that takes an id. */
 export interface Belongings {
   readonly customer: string;
+  /** Which the customer does not call with. */
+  readonly client: string;
   readonly profile: string;
   readonly spareProfile: string;
   readonly defaultProfile: string;
@@ -78,11 +81,15 @@ export async function ownerOfEverything(
   await send("POST", orders, traded);
   const filled = await send("POST", orders, { ...traded, identity_id: identity, identity_account_id: account });
   const executions = await send("GET", `/v2/executions?order_id=${filled.id}`);
+  const { clientId: client } = unwrap(
+    await service.service.core.clients.create({ customerId: customer.id, scopes: ["*"] }),
+  );
   const { events } = await send("GET", "/v2/events?limit=1&wait_millis=30000");
   return {
     ...customer,
     has: {
       customer: customer.id,
+      client,
       profile,
       spareProfile,
       defaultProfile: customer.defaultProfile,

@@ -24,12 +24,12 @@ export type Naming = "reference" | "receiver" | "repeated" | "number" | "word" |
 
 const NAMINGS: Readonly<Record<Exclude<Naming, "receiver" | "repeated">, string>> = {
   reference:
-    "id ids object_id profile_id profile_ids order_id group_ids from_profile_id to_profile_id recipient_profile_id",
+    "id ids client_id client_ids object_id profile_id profile_ids order_id group_ids from_profile_id to_profile_id recipient_profile_id",
   number: "since_execution_id",
   word: "ref_id ref_ids nickname description recipient_metadata crypto_tx_hashes",
   cursor: "page_cursor",
   nothing:
-    "after_number amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network dry_run expiration_date include_deactivated increment is_test limit market markets max_data_points mode order order_by order_time.begin order_time.end price quote_amount range.begin range.end secondary_statuses side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte wait_millis",
+    "after_number amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network dry_run expiration_date include_deactivated increment is_test limit market markets max_data_points mode order order_by order_time.begin order_time.end pagination.limit pagination.offset price quote_amount range.begin range.end secondary_statuses side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte wait_millis",
 };
 
 /** Annotations are words, and so are the filters by them. */
@@ -111,7 +111,10 @@ export const SAMPLES: Readonly<Record<string, (own: Belongings) => Call>> = {
   listProfileExecutions: ofProfile,
   listEvents: list,
   getEvent: (own) => ({ path: { id: own.event } }),
+  listApiCredentials: list,
+  deleteApiCredentials: (own) => ({ path: { client_id: own.client } }),
   listHistoricalCandles: () => ({ path: { market: "BTCUSD" }, query: { increment: "ONE_MINUTE" } }),
+  listHistoricalPrices: () => ({ path: { market: "BTCUSD" }, query: { increment: "ONE_MINUTE" } }),
 };
 
 /** What is missing here, each as a sentence that says what to add. */

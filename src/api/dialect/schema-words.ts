@@ -1,12 +1,12 @@
 /**
- * Where the words of a dialect stand in a body: in fields whose schema has an `enum`, and in codes of assets and markets,
- * whose schema names them by `x-word`. Any other text is the caller's own and is never touched.
+ * Where the words of a dialect stand in a body: in fields whose schema has an `enum`, and in codes of assets and markets and
+ * in scopes, whose schema names them by `x-word`. Any other text is the caller's own and is never touched.
  */
 import type { Dialect, Words } from "../../web/dialect/dialect.ts";
 import { SHOWN_AS } from "../openapi/document-schemas.ts";
 
 /** What a text is the word of. Nothing inside `done` is exchanged: it has been already. */
-export type WordKind = "asset" | "market" | "done";
+export type WordKind = "asset" | "market" | "scope" | "done";
 
 export interface WordSchema {
   readonly "x-word"?: WordKind;
@@ -40,9 +40,10 @@ export function exchangeIn(schema: WordSchema, dialect: Dialect, direction: Dire
 }
 
 /** The words that a text of this schema is one of. */
-function wordsOf(schema: WordSchema, { assets, enums, markets }: Dialect): Words | undefined {
+function wordsOf(schema: WordSchema, { assets, enums, markets, scopes }: Dialect): Words | undefined {
   if (schema["x-word"] === "asset") return assets;
   if (schema["x-word"] === "market") return markets;
+  if (schema["x-word"] === "scope") return scopes;
   return schema.enum === undefined ? undefined : enums;
 }
 

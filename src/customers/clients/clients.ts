@@ -12,18 +12,24 @@ import { type Check, done, PASSED, type Result, reject } from "../../std/result.
 import type { CustomerId } from "../customer-id.ts";
 import { digestSecret, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
 import {
+  type ClientFilter,
   endSecrets,
   findClient,
   insertClient,
   insertSecret,
+  type ListedClient,
+  listClients,
   listRestricted,
   lockClient,
   type RestrictedClient,
   type StoredSecret,
   setDisabled,
+  setDisabledOf,
   setLastUsed,
   setNetworks,
 } from "./store.ts";
+
+export type { ClientFilter, ClientPosition, ListedClient } from "./store.ts";
 
 export interface AuthenticatedClient {
   readonly clientId: string;
@@ -163,6 +169,16 @@ export class Clients {
   /** Disables a client for good. It gets no more tokens, and its valid ones are rejected within seconds (`listRestricted`). */
   async disable(clientId: string): Promise<Check<"client_not_found">> {
     return (await setDisabled(this.#database, clientId, this.#clock.now())) ? PASSED : reject("client_not_found");
+  }
+
+  /** The same, for a customer that disables one of its own. @returns undefined when it has none of this client_id */
+  disableOf(customerId: CustomerId, clientId: string): Promise<ListedClient | undefined> {
+    return setDisabledOf(this.#database, customerId, clientId, this.#clock.now());
+  }
+
+  /** A customer's clients, without their secrets. */
+  list(filter: ClientFilter): Promise<readonly ListedClient[]> {
+    return listClients(this.#database, filter);
   }
 
   /** The clients that are limited to networks, and, with an empty list, those disabled since this time. */

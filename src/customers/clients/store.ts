@@ -5,6 +5,7 @@ import type { Uuid } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { type Check, PASSED, reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
+import { joined, sql, statementOf, textOf } from "../list-queries.ts";
 import type { SecretDigest } from "./secrets.ts";
 
 /** A secret as stored. Not valid from `expiresAt` on. */
@@ -140,6 +141,68 @@ export async function setDisabled(database: Queryable, clientId: string, now: In
   return found.length === 1;
 }
 
+/** Disables a client of this customer; an already disabled one keeps its time. */
+export async function setDisabledOf(
+  database: Queryable,
+  customerId: CustomerId,
+  clientId: string,
+  now: Instant,
+): Promise<ListedClient | undefined> {
+  const [row] = await database.rows<ListedRow>(
+    `update client set disabled_at = coalesce(disabled_at, $3) where client_id = $1 and customer_id = $2
+     returning client_id, scopes, networks::text[], created_at, disabled_at`,
+    [clientId, customerId, formatInstant(now)],
+  );
+  return row && listedClient(row);
+}
+
+/** A customer's client without its secrets. */
+export interface ListedClient {
+  readonly clientId: string;
+  /** As the operator wrote them; `*` stands for all. */
+  readonly scopes: readonly string[];
+  /** The networks that it may call from; undefined: any. */
+  readonly networks: readonly string[] | undefined;
+  readonly createdAt: Instant;
+  readonly disabledAt: Instant | undefined;
+}
+
+/** Undefined does not filter. */
+export interface ClientFilter {
+  readonly customerId: CustomerId;
+  /** Each client has to be in all of these lists. */
+  readonly clientIds: readonly (readonly string[] | undefined)[];
+  readonly isDisabled: boolean | undefined;
+  readonly order: "ASC" | "DESC";
+  readonly after: ClientPosition | undefined;
+  readonly limit: number;
+}
+
+/** In order of creation. */
+export interface ClientPosition {
+  readonly createdAt: Instant;
+  readonly clientId: string;
+}
+
+export async function listClients(database: Queryable, filter: ClientFilter): Promise<ListedClient[]> {
+  const { customerId, clientIds, isDisabled, order, after, limit } = filter;
+  const where = [sql`customer_id = ${customerId}`];
+  for (const ids of clientIds) if (ids !== undefined) where.push(sql`client_id = any(${ids})`);
+  if (isDisabled !== undefined) where.push(sql`(disabled_at is not null) = ${isDisabled}`);
+  const isForth = order === "ASC";
+  if (after !== undefined) {
+    const position = sql`(${formatInstant(after.createdAt)}::timestamptz, ${after.clientId})`;
+    where.push(sql`(created_at, client_id) ${textOf(isForth ? ">" : "<")} ${position}`);
+  }
+  const sorted = textOf(isForth ? "created_at, client_id" : "created_at desc, client_id desc");
+  const { text, values } = statementOf(
+    sql`select client_id, scopes, networks::text[], created_at, disabled_at from client
+         where ${joined(where, " and ")} order by ${sorted} limit ${limit}`,
+  );
+  const rows = await database.rows<ListedRow>(text, values);
+  return rows.map(listedClient);
+}
+
 /** @returns false if there is no such client */
 export async function setNetworks(
   database: Queryable,
@@ -184,6 +247,22 @@ export async function setLastUsed(
     [clientId, id, formatInstant(now), formatInstant(unlessAfter)],
   );
 }
+
+interface ListedRow {
+  readonly client_id: string;
+  readonly scopes: string[];
+  readonly networks: string[] | null;
+  readonly created_at: Instant;
+  readonly disabled_at: Instant | null;
+}
+
+const listedClient = (row: ListedRow): ListedClient => ({
+  clientId: row.client_id,
+  scopes: row.scopes,
+  networks: row.networks ?? undefined,
+  createdAt: row.created_at,
+  disabledAt: row.disabled_at ?? undefined,
+});
 
 interface ClientRow extends Partial<SecretRow> {
   readonly client_id: string;

@@ -13,7 +13,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
 
-const LENGTHS_MS = {
+export const LENGTHS_MS = {
   ONE_MINUTE: MINUTE,
   FIVE_MINUTES: 5 * MINUTE,
   FIFTEEN_MINUTES: 15 * MINUTE,
@@ -75,6 +75,6 @@ export function endOf(begin: Instant, increment: Increment): Instant {
 }
 
 /** The start of the first candle at or after a time. */
-function firstFrom(time: Instant, length: number): Instant {
+export function firstFrom(time: Instant, length: number): Instant {
   return (Math.ceil((time - A_MONDAY) / length) * length + A_MONDAY) as Instant;
 }

@@ -10,6 +10,7 @@ import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { lowestId } from "../execution-id.ts";
 import { averagePrice } from "../orders/orders.ts";
+import { type AveragePriceQuery, type AveragePrices, listAveragePrices } from "./average-prices.ts";
 import { type CandleQuery, listCandles } from "./candles.ts";
 import type { Sums } from "./minute-sums.ts";
 import { type RollingDay, RollingDays } from "./rolling-day.ts";
@@ -62,6 +63,8 @@ export interface MarketData {
   prices(): Promise<readonly MarketPrice[]>;
   /** Newest first. */
   candles(market: MarketCode, query: CandleQuery): Promise<readonly Candle[]>;
+  /** Undefined when no increment is long enough. */
+  averagePrices(market: MarketCode, query: AveragePriceQuery): Promise<AveragePrices | undefined>;
 }
 
 export const MOST_LEVELS = 10_000;
@@ -80,12 +83,13 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
     days.set(market, day);
     return day;
   };
+  const decimalsOf = (market: MarketCode): number => catalogue.findMarket(market)?.priceDecimals ?? 0;
   const readTicker = async (market: MarketCode): Promise<Ticker> => {
     const day = await dayOf(market).read(clock.now());
     // Read after the sums, so that each sum has its opening price; the last match is the last one in the sums.
     const begins = [lowestId(day.begins.lastDay), lowestId(day.begins.today)];
     const quotes = await readQuotes(database, market, day.last, begins);
-    return tickerOf(day, quotes, catalogue.findMarket(market)?.priceDecimals ?? 0);
+    return tickerOf(day, quotes, decimalsOf(market));
   };
   const books = new VersionedReads<MarketCode, WrittenBook>({
     newest: (market) => readHeadNumber(database, market),
@@ -105,6 +109,8 @@ export function createMarketData({ database, catalogue, clock }: MarketDataParts
     recentMatches: (market) => matches.get(market),
     prices: () => prices.get("all"),
     candles: (market, query) => listCandles(database, market, query),
+    averagePrices: (code, query) =>
+      listAveragePrices(database, { code, priceDecimals: decimalsOf(code) }, query, clock.now()),
   };
 }
 

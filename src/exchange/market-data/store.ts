@@ -340,3 +340,54 @@ export async function readCandles(database: Queryable, market: MarketCode, ids: 
     volume: amountOf(row.volume),
   }));
 }
+
+/** When the first match of a market was. */
+export async function readFirstMatchTime(database: Queryable, market: MarketCode): Promise<Instant | undefined> {
+  const [row] = await database.rows<{ id: string }>(
+    "select id from execution where market = $1 and (id & 1) = 1 order by id limit 1",
+    [market],
+  );
+  return row && executedAtOf(BigInt(row.id) as ExecutionId);
+}
+
+/** Intervals in milliseconds since the epoch of execution ids, of which they are the upper bits. */
+interface MillisIntervals {
+  readonly from: number;
+  readonly length: number;
+  readonly count: number;
+}
+
+/** The prices of an interval, each times the milliseconds for which it was the last one, and the sum of these. */
+interface WeightedPrice {
+  readonly begins: number;
+  readonly weighted: string;
+  readonly millis: string;
+}
+
+/**
+ * The price before an interval holds until the first match in it. The interval of the market's first match counts from that
+ * on; earlier ones are left out. Of matches in one millisecond the last one counts.
+ */
+export async function readWeightedPrices(
+  database: Queryable,
+  market: MarketCode,
+  { from, length, count }: MillisIntervals,
+): Promise<WeightedPrice[]> {
+  const rows = await database.rows<{ begins: string; weighted: string; millis: string }>(
+    `select i.begins, total.weighted, total.millis
+       from generate_series($2::bigint, $2::bigint + ($4::bigint - 1) * $3::bigint, $3::bigint) as i (begins)
+      cross join lateral (
+        select sum(price * (until - since)) as weighted, sum(until - since) as millis
+          from (select price, since, lead(since, 1, i.begins + $3) over (order by id) as until
+                  from ((select id, price::numeric as price, i.begins as since from execution
+                          where market = $1 and (id & 1) = 1 and id < (i.begins << 22) order by id desc limit 1)
+                        union all
+                        select id, price::numeric, id >> 22 from execution
+                         where market = $1 and (id & 1) = 1
+                           and id >= (i.begins << 22) and id < ((i.begins + $3) << 22)) match) held) total
+      where total.millis > 0
+      order by i.begins`,
+    [market, from, length, count],
+  );
+  return rows.map(({ begins, weighted, millis }) => ({ begins: Number(begins), weighted, millis }));
+}

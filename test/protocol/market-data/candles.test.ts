@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ExecutionId } from "../../../src/exchange/execution.ts";
-import { nextMatchId, takerId } from "../../../src/exchange/execution-id.ts";
 import { INCREMENTS } from "../../../src/exchange/market-data/candles.ts";
-import type { Instant } from "../../../src/std/clock.ts";
-import { IdSource } from "../../../src/std/id.ts";
+import { type StoredMatch, storeMatches } from "../../support/exchange/stored-matches.ts";
 import { startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
 
 const PATH = "/v2/markets/BTCUSD/historical-candles";
@@ -26,18 +23,11 @@ const LENGTHS_MINUTES: Readonly<Record<string, number>> = {
   FOUR_WEEKS: 40_320,
 };
 
-interface Match {
-  readonly at: number;
-  /** In whole dollars, and in thousandths of a bitcoin. */
-  readonly price: number;
-  readonly amount: number;
-}
-
 /** All candles are laid out from here: the first Monday since 1970. */
 const ORIGIN = Date.parse("1970-01-05T00:00:00Z");
 
 /** What the candles of a market's matches are, one match after the other. The matches come in the order of their times. */
-function candlesOf(matches: readonly Match[], minutes: number) {
+function candlesOf(matches: readonly StoredMatch[], minutes: number) {
   const length = minutes * MINUTE;
   const candles = new Map<number, { open: number; high: number; low: number; close: number; volume: number }>();
   for (const { at, price, amount } of matches) {
@@ -65,26 +55,10 @@ function candlesOf(matches: readonly Match[], minutes: number) {
 
 let service: TestService;
 let reader: TestCustomer;
-const matches: Match[] = [];
+const matches: StoredMatch[] = [];
 
-/** Matches as the engine stores them, at times of our own: the maker's row and the taker's, of each market. */
-async function store(market: string, made: readonly Match[]): Promise<void> {
-  const [row] = await service.db.owner.rows<{ number: number }>("select number from market where code = $1", [market]);
-  const ids = new IdSource();
-  let last = 0n as ExecutionId;
-  const rows = made.flatMap(({ at, price, amount }) => {
-    const maker = nextMatchId(last, row?.number ?? 0, at as Instant);
-    last = takerId(maker);
-    return [maker, last].map((id) => ({ id: `${id}`, at: new Date(at).toISOString(), price, amount: amount / 1_000 }));
-  });
-  await service.db.owner.rows(
-    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
-                            executed_at, slot, batch)
-     select $1, id, $1, $1, $2, case id & 1 when 0 then 'SELL' else 'BUY' end::order_side, amount, price, 0, 0, at, 1, 1
-       from jsonb_to_recordset($3) as row (id bigint, at timestamptz, price numeric, amount numeric)`,
-    [ids.next(), market, JSON.stringify(rows)],
-  );
-}
+const store = (market: string, made: readonly StoredMatch[]): Promise<void> =>
+  storeMatches(service.db.owner, market, made);
 
 beforeAll(async () => {
   service = await startTestService();
@@ -191,8 +165,8 @@ test("max_data_points takes the shortest increment that keeps to it", async () =
 
 test("a range that is not given ends now and begins 26 weeks before its end", async () => {
   const now = Date.now();
-  const recent: Match = { at: now - 25 * WEEK, price: 3, amount: 5 };
-  const old: Match = { at: now - 27 * WEEK, price: 4, amount: 5 };
+  const recent: StoredMatch = { at: now - 25 * WEEK, price: 3, amount: 5 };
+  const old: StoredMatch = { at: now - 27 * WEEK, price: 4, amount: 5 };
   await store("LTCUSD", [old, recent]);
   const path = "/v2/markets/LTCUSD/historical-candles?increment=ONE_MINUTE";
   const itemsOf = async (range: string) => (await service.call("GET", path + range, { as: reader.token })).body.items;

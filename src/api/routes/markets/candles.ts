@@ -9,15 +9,14 @@ import {
   incrementFor,
 } from "../../../exchange/exchange.ts";
 import { formatAmount } from "../../../money/amount.ts";
-import { must } from "../../../std/assert.ts";
 import { formatInstant, type Instant, systemClock } from "../../../std/clock.ts";
 import type { Words } from "../../../web/dialect/dialect.ts";
 import type { Api } from "../../api.ts";
-import { invalid } from "../../problems/failing-fields.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { page, pageRequest } from "../../requests/paging.ts";
-import { Decimal, ListQuery, MarketText, NamedEnum, NextPageCursor, Order, Timestamp } from "../../requests/schemas.ts";
+import { Decimal, ListQuery, MarketText, NextPageCursor, Order, Timestamp } from "../../requests/schemas.ts";
 import { interval, readInterval } from "../../requests/time-range.ts";
+import { IncrementText, isLong, MaxDataPoints, requireOneLength, tooFewDataPoints } from "./increments.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
 const DESCRIPTION = `Candles are aligned to midnight UTC on Mondays. Candles without trades are omitted; the current candle changes until its time is over.
@@ -36,8 +35,6 @@ const CandleBody = Type.Object(
   { title: "Candle", description: "The trades of one increment of time." },
 );
 
-const IncrementText = NamedEnum("CandleIncrement", INCREMENTS, "The length of a candle.");
-
 const CandleList = Type.Object(
   {
     market: MarketText,
@@ -51,13 +48,7 @@ const CandleList = Type.Object(
 const Query = ListQuery(
   {
     increment: Type.Optional(IncrementText),
-    max_data_points: Type.Optional(
-      Type.Integer({
-        description: "Selects the shortest increment with at most this many candles in the range.",
-        minimum: 1,
-        maximum: 1_000_000,
-      }),
-    ),
+    max_data_points: MaxDataPoints,
     ...interval("range"),
     order: Order("DESC"),
   },
@@ -65,10 +56,6 @@ const Query = ListQuery(
 );
 
 const HALF_A_YEAR = 26 * 7 * 24 * 60 * 60_000;
-
-/** Each candle is summed up from all of its executions; short ones have few. */
-const isLong = ({ increment }: Readonly<Record<string, unknown>>): boolean =>
-  INCREMENTS.indexOf(increment as Increment) >= INCREMENTS.indexOf("ONE_HOUR");
 
 export function candleRoutes(api: Api, exchange: Pick<Exchange, "marketCodes" | "marketData">): void {
   api.get(
@@ -110,12 +97,7 @@ interface Series {
 }
 
 function readSeries(request: FastifyRequest, query: Static<typeof Query>, now: Instant, words: Words) {
-  const { increment, max_data_points: most } = query;
-  if ((increment === undefined) === (most === undefined)) {
-    const rule = increment === undefined ? "or max_data_points is required" : "cannot be given with max_data_points";
-    const value = increment === undefined ? {} : { value: words.given(increment) };
-    throw invalid([{ field: "increment", ...value, rule }]);
-  }
+  requireOneLength(query, words);
   const wanted = pageRequest(request, query, positionIn);
   return { wanted, series: wanted.after ?? firstSeries(query, now, words) };
 }
@@ -126,11 +108,7 @@ function firstSeries(query: Static<typeof Query>, now: Instant, words: Words): S
   const before = range.before ?? ((now + 1) as Instant);
   const from = range.from ?? (Math.max(0, before - HALF_A_YEAR) as Instant);
   const found = increment ?? incrementFor(from, before, most);
-  if (found === undefined) {
-    const longest = words.given(must(INCREMENTS.at(-1), "there are increments"));
-    const rule = `is less than the number of candles in the range at ${longest}, the longest increment`;
-    throw invalid([{ field: "max_data_points", value: most, rule }]);
-  }
+  if (found === undefined) throw tooFewDataPoints("candles", most, words);
   return { increment: found, from, before };
 }
 

@@ -20,6 +20,7 @@ import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, MarketText, Repeatable, Timestamp } from "../../requests/schemas.ts";
 import { OrderSide } from "../orders/order-body.ts";
 import { candleRoutes } from "./candles.ts";
+import { historicalPriceRoutes } from "./historical-prices.ts";
 import { MarketParam, marketInPath } from "./market-in-path.ts";
 
 const Price = { ...Decimal, description: "In the quote asset." };
@@ -131,6 +132,7 @@ export function marketDataRoutes(api: Api, exchange: MarketDataExchange): void {
   recentExecutionsRoute(api, exchange);
   pricesRoute(api, exchange);
   candleRoutes(api, exchange);
+  historicalPriceRoutes(api, exchange);
 }
 
 function orderBookRoute(api: Api, exchange: MarketDataExchange): void {
