@@ -48,7 +48,7 @@ test("an event has its object as the object's own operation returned it", async 
     object: now,
     created_at: expect.stringMatching(/Z$/),
     is_test: true,
-    undelivered_webhooks: [],
+    undelivered_webhooks: 0,
   });
   const { settled_at: _, ...before } = now;
   expect(created.object).toEqual({ ...before, status: "CREATED", updated_at: before.created_at });

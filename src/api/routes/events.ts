@@ -60,7 +60,7 @@ export const EventBody = Type.Object(
     }),
     created_at: { ...Timestamp, description: "When the event was made. Rises with the number." },
     is_test: Type.Boolean({ description: "Whether this is a sandbox." }),
-    undelivered_webhooks: Type.Array(UuidText, { description: "Reserved: always empty.", maxItems: 0 }),
+    undelivered_webhooks: Type.Integer({ description: "Always 0: there are no webhooks yet.", format: "int32" }),
   },
   { title: "Event", description: "Something that happened to one of the caller's objects." },
 );
@@ -268,7 +268,7 @@ export function eventBody(
     object: dialect.giver(OBJECT_BODIES[object.type])(objectBody(object, exchange)),
     created_at: formatInstant(createdAt),
     is_test: isTest,
-    undelivered_webhooks: [],
+    undelivered_webhooks: 0,
   });
 }
 
