@@ -15,11 +15,15 @@ import { type BuildOptions, type Built, build, sharedServerOptions } from "./ser
 import type { Config } from "./service/config/config.ts";
 import { type Core, openCore, StartupError } from "./service/core.ts";
 import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-directory.ts";
+import { examine } from "./service/doctor/examine-database.ts";
+import { EXAMINATIONS_OF_MACHINE, EXAMINATIONS_OF_SERVICE } from "./service/doctor/examine-node.ts";
+import { logFindings } from "./service/doctor/log-findings.ts";
 import { close, gate, listen, listenAddressOf, ownAddress } from "./service/listening.ts";
 import { laneObserver, observersOf } from "./service/observers.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
 import { type Component, startAll } from "./service/start-and-stop.ts";
 import { followTls, requireTls } from "./service/tls.ts";
+import { systemClock } from "./std/clock.ts";
 import { pause } from "./std/pause.ts";
 import { findTimesAhead } from "./verify/times-ahead.ts";
 
@@ -61,7 +65,7 @@ export async function startService(options: StartOptions): Promise<Service> {
 
 /** In starting order: nothing listens before everything behind it works. */
 function componentsOf(options: StartOptions, service: Built): readonly Component[] {
-  const { config, stopping } = options;
+  const { config, log, stopping } = options;
   const { core, domain, settlement, publisher, engines, denialLog, oauth, results, addresses } = service;
   const isWorker = config.roles.has("worker");
   return [
@@ -70,6 +74,7 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
     step("ready file of an earlier start", () => rm(readyFile(config.dataDir), { force: true })),
     ...metricsComponents(options, service),
     step("clock", () => waitForClock(core, stopping)),
+    step("what of this node is not fit for production", () => warnOfNode(config, log)),
     step("check for times in the future", () => void warnOfTimesAhead(core)),
     step("bootstrap", async () => {
       results.bootstrap = await bootstrapFrom(config, core);
@@ -191,6 +196,14 @@ async function waitForClock({ lane }: Core, stopping: AbortSignal | undefined): 
     if (stopping?.aborted) throw new StartupError(`${fault}: stopped before it was corrected`);
     await pause(200);
   }
+}
+
+/** The database was examined when it was opened. */
+async function warnOfNode(config: Config, log: Logger): Promise<void> {
+  if (config.mode === "sandbox") return;
+  const about = { config, now: systemClock.now() };
+  const { findings } = await examine([...EXAMINATIONS_OF_MACHINE, ...EXAMINATIONS_OF_SERVICE], about);
+  logFindings(findings, config, log);
 }
 
 /** Reads all accounts, so it runs in the background. */

@@ -7,14 +7,16 @@ import { type Config, readConfig } from "../service/config/config.ts";
 import { environment } from "../service/config/environment.ts";
 import { type Core, type Foundation, openCore, openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
-import { printJson, printLines } from "./terminal.ts";
+import { type ColouredLine, printColoured, printJson } from "./terminal.ts";
 
 export interface CommandResult {
   readonly json: unknown;
   /** One entry per line. */
-  readonly prose: readonly string[];
+  readonly prose: readonly (string | ColouredLine)[];
   /** The command ran and found a problem: the exit code is 1. */
   readonly failed?: boolean;
+  /** Another exit code than that, of a command that documents it. */
+  readonly exitCode?: ExitCode;
 }
 
 /** The command did nothing. The message is one line for the operator. */
@@ -27,9 +29,17 @@ export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
 }
 
+export type ExitCode = 0 | 1 | 2;
+
 /** The command has printed its result, and that result is a failure. */
 export class CommandFailed extends Error {
   override readonly name = "Failed";
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode = 1) {
+    super();
+    this.exitCode = exitCode;
+  }
 }
 
 interface CommandHelp {
@@ -60,12 +70,12 @@ export function setAction<Given extends unknown[]>(
 ): void {
   command.action(async (...given: unknown[]) => {
     // Commander passes the command itself as the last argument.
-    const { json, prose, failed } = await work(...(given.slice(0, -1) as Given));
-    const printed = command.opts().json === true ? printJson(json) : printLines(prose);
+    const { json, prose, failed = false, exitCode = failed ? 1 : 0 } = await work(...(given.slice(0, -1) as Given));
+    const printed = command.opts().json === true ? printJson(json) : printColoured(prose);
     await printed.catch(({ code }: NodeJS.ErrnoException) => {
       throw new CommandRejected(`the command succeeded, but its result could not be written (${code})`);
     });
-    if (failed === true) throw new CommandFailed();
+    if (exitCode !== 0) throw new CommandFailed(exitCode);
   });
 }
 

@@ -14,12 +14,12 @@ import { StartupError } from "../service/core.ts";
 import { NoDatabase } from "../service/provide-database.ts";
 import { ClockFault } from "../std/clock.ts";
 import { fileErrorText } from "../std/file-error.ts";
-import { CommandFailed, CommandRejected, WrongUsage } from "./command.ts";
+import { CommandFailed, CommandRejected, type ExitCode, WrongUsage } from "./command.ts";
 
 export interface Failure {
   /** Empty if the message has been printed already. A line break within a line came with a value, and gets escaped. */
   readonly lines: readonly string[];
-  readonly exitCode: 0 | 1 | 2;
+  readonly exitCode: ExitCode;
 }
 
 /** Errors whose message is written for the operator. */
@@ -37,7 +37,7 @@ const OPERATOR_ERRORS = [
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) return { lines: [], exitCode: isHelp(error) ? 0 : 2 };
-  if (error instanceof CommandFailed) return { lines: [], exitCode: 1 };
+  if (error instanceof CommandFailed) return { lines: [], exitCode: error.exitCode };
   if (error instanceof InvalidSettings) return { lines: [error.heading, ...error.lines], exitCode: 2 };
   if (error instanceof WrongUsage) return { lines: [error.message], exitCode: 2 };
   return { lines: linesOf(error), exitCode: 1 };

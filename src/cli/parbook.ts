@@ -17,6 +17,7 @@ import { addVerify } from "./auditing/verify.ts";
 import { addBackup } from "./backup.ts";
 import { addCarryOver } from "./carry-over/carry-over.ts";
 import { addDemo } from "./demo/demo.ts";
+import { addDoctor } from "./doctor/doctor.ts";
 import { addExport } from "./export.ts";
 import { addMigrate } from "./migrate.ts";
 import { addPayoutCommands } from "./payout/payout.ts";
@@ -74,6 +75,7 @@ export function buildProgram(): Command {
   addMarketCommands(program);
   addFeeCommands(program);
   addAuditCommands(program);
+  addDoctor(program);
   addVerify(program);
   addEventCommands(program);
   addBackup(program);

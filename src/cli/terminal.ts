@@ -18,11 +18,17 @@ export interface ColouredLine {
   readonly colour: Colour;
 }
 
-export function printColoured(lines: readonly ColouredLine[], stdout: typeof process.stdout = process.stdout) {
+/** A line break within a line is escaped, as in `printLines`. */
+export function printColoured(
+  lines: readonly (string | ColouredLine)[],
+  stdout: typeof process.stdout = process.stdout,
+) {
   const hasColours = stdout.isTTY && stdout.hasColors();
-  const shown = lines.map(({ text, colour }) =>
-    hasColours ? `\u001b[${COLOURS[colour]}m${printable(text)}\u001b[39m` : printable(text),
-  );
+  const shown = lines.map((line) => {
+    if (typeof line === "string") return printable(line);
+    const { text, colour } = line;
+    return hasColours ? `\u001b[${COLOURS[colour]}m${printable(text)}\u001b[39m` : printable(text);
+  });
   return print(shown.join("\n"));
 }
 

@@ -30,13 +30,3 @@ export async function findMissingPrivileges(database: Queryable): Promise<string
   );
   return row?.may === true ? [] : ["the service's role may not execute pg_logical_emit_message: grant it"];
 }
-
-/** @returns A sentence for each setting that makes confirmed changes unsafe. */
-export async function findWeakSettings(database: Queryable): Promise<string[]> {
-  const rows = await database.rows<{ name: string; setting: string }>(
-    "select name, setting from pg_settings where name in ('fsync', 'full_page_writes') order by name",
-  );
-  return rows
-    .filter(({ setting }) => setting === "off")
-    .map(({ name }) => `the database runs with ${name}=off: confirmed changes can be lost in a crash`);
-}

@@ -69,12 +69,22 @@ export async function prepareSession(client: ClientBase, settings: SessionSettin
   const token = randomBytes(16).toString("hex");
   const wanted = { ...SETTINGS, ...settings, [TOKEN]: token };
   const values = [Object.keys(wanted), Object.values(wanted), TOKEN, OPTIONAL, COMMITTING, STRONGER];
-  const [first] = await query<{ pid: number; earlier: string | null }>(client, SET, values);
+  const apply = query<{ pid: number; earlier: string | null }>(client, SET, values);
+  const [first] = await apply.catch((error: unknown) => rejectOldServer(client, error));
   // After RESET or DISCARD the value is an empty string.
   if (first === undefined || (first.earlier ?? "") !== "") throw new SessionUnfit(SHARED);
   const timeline = await verify(client, first.pid, wanted);
   return { timeline, verify: async () => void (await verify(client, first.pid, wanted)) };
 }
+
+/** Settings that PostgreSQL 13 does not know would otherwise be all that is said of it. */
+async function rejectOldServer(client: ClientBase, error: unknown): Promise<never> {
+  if ((error as { readonly code?: string }).code !== UNDEFINED_OBJECT) throw error;
+  const [row] = await query<{ server_version: string }>(client, "show server_version", []);
+  throw new SessionUnfit(`this is PostgreSQL ${row?.server_version}, and Parbook needs 15 or newer`);
+}
+
+const UNDEFINED_OBJECT = "42704";
 
 const SET = `
 with earlier as materialized (select pg_backend_pid() as pid, current_setting($3, true) as earlier)

@@ -31,6 +31,8 @@ import type { BootstrapFile } from "./bootstrap/bootstrap-file.ts";
 import type { Config } from "./config/config.ts";
 import type { Core } from "./core.ts";
 import { type KnownWords, readDialectFile, rejectMistakes } from "./dialect-file.ts";
+import { judgeOpenFiles } from "./doctor/examine-node.ts";
+import { logFindings } from "./doctor/log-findings.ts";
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
 import { shareTokenEndpoint } from "./share-token-endpoint.ts";
@@ -209,16 +211,14 @@ export async function sharedServerOptions(config: Config, metrics: Metrics | und
 }
 
 async function connectionBounds(
-  { maxConnections, trustedProxies, roles }: Config,
+  config: Config,
   log: Logger,
   metrics: Metrics | undefined,
 ): Promise<ConnectionBounds & { readonly handshakes: HandshakePace }> {
+  const { maxConnections, trustedProxies, roles } = config;
   const openFiles = await openFilesLimit();
   const most = connectionsWithin(openFiles, roles.has("auth") ? 2 : 1, maxConnections);
-  if (most < maxConnections)
-    log.warn(
-      `this process may open ${openFiles} files: each server takes ${most} connections, not the ${maxConnections} of PARBOOK_MAX_CONNECTIONS. Raise the limit (ulimit -n, LimitNOFILE)`,
-    );
+  logFindings(judgeOpenFiles(openFiles, config), config, log);
   return {
     most,
     handshakes: new HandshakePace(),

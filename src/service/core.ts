@@ -17,15 +17,22 @@ import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "../ledger/writer/lane-options.ts";
 import { Database, DatabaseReadOnly, serverError } from "../postgres/database.ts";
-import { findMissingPrivileges, findWeakSettings } from "../postgres/durability.ts";
-import { findExcessPrivileges } from "../postgres/excess-privileges.ts";
+import { findMissingPrivileges } from "../postgres/durability.ts";
 import { releaseLeasesOf } from "../postgres/leases.ts";
 import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
-import { APPEND_ONLY } from "../verify/lane-tables.ts";
 import type { Config } from "./config/config.ts";
+import {
+  EXAMINATIONS_OF_LEDGER,
+  EXAMINATIONS_OF_SERVER,
+  examine,
+  REQUIRED_EXAMINATIONS,
+} from "./doctor/examine-database.ts";
+import { accept, lineOf } from "./doctor/finding.ts";
+import { logFindings } from "./doctor/log-findings.ts";
+import { readServerSettings } from "./doctor/server-settings.ts";
 import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
 
 /** Configuration or database not fit to serve. One or more lines for the operator. */
@@ -83,8 +90,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     });
     closing.unshift(() => database.close());
     if (provided.kind === "external") await database.checkSessionsAreNotShared();
-    await check(database, config, log);
-    if (purpose === "serve") warnOfSecrets(config, log);
+    await check(database, config, purpose, log);
     const clock = new DatabaseComparedClock(systemClock, { toleranceMs: config.clockToleranceMs });
     await clock.measure(() => readDatabaseTime(database));
     const catalogue = await loadCatalogue(database);
@@ -218,7 +224,7 @@ export async function migrateAs(owner: Database, serviceRole: string, log: Logge
   return done;
 }
 
-async function check(database: Database, { mode }: Config, log: Logger): Promise<void> {
+async function check(database: Database, config: Config, purpose: "serve" | "command", log: Logger): Promise<void> {
   const pending = await pendingMigrations(database);
   if (pending.length > 0) {
     throw new SchemaError(
@@ -227,27 +233,16 @@ async function check(database: Database, { mode }: Config, log: Logger): Promise
   }
   const missing = await findMissingPrivileges(database);
   if (missing.length > 0) throw new StartupError(...missing);
-  const findings = [...(await findWeakSettings(database)), ...(await findExcessPrivileges(database, APPEND_ONLY))];
-  if (mode === "production" && findings.length > 0) throw new StartupError(...findings);
-  for (const finding of findings) log.warn(finding);
+  const about = { database, config, settings: await readServerSettings(database), now: systemClock.now() };
+  const isProduction = config.mode === "production";
+  const required = await examine(REQUIRED_EXAMINATIONS, about);
+  const fatal = accept(required.findings, config.accepted).filter(({ severity }) => severity === "fatal");
+  if (isProduction && fatal.length > 0) throw new StartupError(...fatal.map(lineOf));
+  logFindings(required.findings, config, log);
+  if (!isProduction || purpose === "command") return;
+  const { findings } = await examine([...EXAMINATIONS_OF_SERVER, ...EXAMINATIONS_OF_LEDGER], about);
+  logFindings(findings, config, log);
 }
-
-/** Only the service and the key commands warn about keys. */
-function warnOfSecrets(config: Config, log: Logger): void {
-  warnOfClearKeys(config, log);
-  const { mode, databaseUrl } = config;
-  if (mode === "production" && databaseUrl === undefined && process.getuid?.() === 0) log.warn(AS_ROOT);
-}
-
-export function warnOfClearKeys({ mode, signingKeys }: Config, log: Logger): void {
-  if (mode === "production" && signingKeys.encryptionKeys.length === 0) log.warn(CLEAR_KEYS);
-}
-
-const CLEAR_KEYS =
-  "PARBOOK_KEY_ENCRYPTION_KEY is not set: anyone who can read the database or a backup can issue tokens for every client";
-
-const AS_ROOT =
-  "Parbook runs as root, so its database runs as another user, and every process of that user can change the ledger. Run Parbook as a dedicated user";
 
 function logLane(log: Logger, event: LaneEvent): void {
   const { kind } = event;

@@ -32,6 +32,13 @@ export async function writeReadyFile(dataDir: string, { baseUrl, authUrl }: Addr
   return () => rm(path, { force: true });
 }
 
+/** The process of the running service; undefined if none runs. */
+export async function findServiceProcess(dataDir: string): Promise<number | undefined> {
+  const text = await readFile(readyFile(dataDir), "utf8").catch(() => "{}");
+  const { pid, started } = JSON.parse(text) as { pid?: number; started?: string };
+  return pid !== undefined && started === (await processStart(pid)) ? pid : undefined;
+}
+
 /** The addresses of the running service; undefined if none runs, even if a stale file is left. */
 export async function findService(dataDir: string): Promise<Addresses | undefined> {
   const text = await readFile(readyFile(dataDir), "utf8").catch(() => "{}");

@@ -9,6 +9,11 @@ export function connectionsWithin(openFiles: number, servers: number, wanted: nu
   return Math.max(1, Math.min(wanted, Math.floor((openFiles - OTHER_FILES) / servers)));
 }
 
+/** How many files must be allowed for that many connections of each server. */
+export function filesFor(servers: number, connections: number): number {
+  return servers * connections + OTHER_FILES;
+}
+
 /** The soft limit of this process, RLIMIT_NOFILE; Infinity where the system has none or does not say. */
 export async function openFilesLimit(path = "/proc/self/limits"): Promise<number> {
   const limits = await readFile(path, "utf8").catch(() => "");

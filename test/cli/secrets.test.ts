@@ -47,7 +47,7 @@ test("the warning about unencrypted signing keys is printed by key commands only
   const { exitCode, stderr } = await parbook(production, "key", "list");
   expect(exitCode).toBe(0);
   expect(JSON.parse(stderr).msg).toBe(
-    "PARBOOK_KEY_ENCRYPTION_KEY is not set: anyone who can read the database or a backup can issue tokens for every client",
+    "signing-keys: PARBOOK_KEY_ENCRYPTION_KEY is not set; who reads database or backup can issue any token. Do: set it on all nodes, then parbook key rotate; or accept it: PARBOOK_ACCEPT=signing-keys",
   );
 });
 

@@ -149,6 +149,8 @@ const RUNS: Readonly<Record<string, readonly [exitCode: number, ...argv: (string
   "audit denials": [0],
   "audit writes": [0],
   export: [0, "--format", "hledger"],
+  // It is a sandbox.
+  doctor: [2],
   verify: [1],
   "events rebuild": [0],
   "customer create": [0, "--name", `new ${HOSTILE}`],

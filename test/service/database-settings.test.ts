@@ -3,7 +3,6 @@ import { Client, type ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { failureOf } from "../../src/cli/failure.ts";
 import { Database } from "../../src/postgres/database.ts";
-import { findWeakSettings } from "../../src/postgres/durability.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { startTestService } from "../support/service.ts";
@@ -185,22 +184,4 @@ test("a database with another encoding is rejected with the reason", async () =>
     ],
     exitCode: 1,
   });
-});
-
-test("settings under which a crash loses confirmed changes are named, and no others", async () => {
-  const found = (settings: string) =>
-    db.owner.transaction(async (transaction) => {
-      await transaction.rows("create schema weak");
-      await transaction.rows(`create view weak.pg_settings as select * from (values ${settings}) as s (name, setting)`);
-      await transaction.rows("set local search_path = weak, pg_catalog");
-      const sentences = await findWeakSettings(transaction);
-      await transaction.rows("drop view weak.pg_settings");
-      await transaction.rows("drop schema weak");
-      return sentences;
-    });
-  expect(await found("('fsync', 'off'), ('full_page_writes', 'off'), ('wal_log_hints', 'off')")).toEqual([
-    "the database runs with fsync=off: confirmed changes can be lost in a crash",
-    "the database runs with full_page_writes=off: confirmed changes can be lost in a crash",
-  ]);
-  expect(await found("('fsync', 'on'), ('full_page_writes', 'on'), ('wal_log_hints', 'off')")).toEqual([]);
 });

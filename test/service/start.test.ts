@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, type ClientConfig } from "pg";
+import { pino } from "pino";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
@@ -204,11 +205,26 @@ test("production rejects a database that is not durable, and a role that could c
     (error: Error) => error,
   );
   expect(failure?.message.split("\n")).toEqual([
-    "the database runs with fsync=off: confirmed changes can be lost in a crash",
-    ...["batch", "event_cut", "execution", "posting", "transfer"].map(
-      (name) => `the service's role can change or remove rows of ${name}: it is a superuser`,
-    ),
+    "fsync: the database runs with fsync=off; a crash of its machine loses changes that were answered, and can damage all. Do: alter system set fsync = on; select pg_reload_conf(); or accept it: PARBOOK_ACCEPT=fsync",
+    'role: the service\'s role can change the ledger: it is a superuser; a bug or a stolen password could rewrite the ledger. Do: use a role of its own for the service (docs/settings.md, "An external PostgreSQL")',
   ]);
+});
+
+test("production starts with what is accepted by name, and logs what else is not fit", async () => {
+  const service = await startTestService({ ...PRODUCTION, accepted: new Set(["fsync"]) });
+  const said: string[] = [];
+  const write = (line: string): void => {
+    const { level, msg } = JSON.parse(line) as { readonly level: number; readonly msg: string };
+    const [, lead, name] = /^(accepted: )?([a-z-]+): .*; .*\. Do: /.exec(msg) ?? [];
+    if (name !== undefined) said.push(`${lead === undefined && level === 40 ? "warning" : "accepted"} ${name}`);
+  };
+  await service.another({}, pino({ level: "info" }, { write }));
+  await service.close();
+  const expected = ["accepted fsync", "warning no-standby", "warning archive-off", "warning signing-keys"];
+  expect(said).toEqual(
+    expect.arrayContaining([...expected, "warning metrics", "warning no-proxy", "warning verify-old"]),
+  );
+  expect(said.filter((line) => line.startsWith("accepted"))).toEqual(expect.arrayContaining(["accepted fsync"]));
 });
 
 test("production rejects addresses that are not safe for sending a secret", async () => {

@@ -103,6 +103,7 @@ export async function startTestService(
     tlsCert: undefined,
     tlsKey: undefined,
     withoutTls: new Set(),
+    accepted: new Set(),
     signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * 86_400_000 },
     logLevel: "silent",
     ...settings,

@@ -1,7 +1,8 @@
 /** `parbook key`: the keys that sign access tokens. Running services pick up changes within seconds. */
 import type { Command } from "commander";
 import type { SigningKey, SigningKeys } from "../../oauth/keys/signing-keys.ts";
-import { warnOfClearKeys } from "../../service/core.ts";
+import { judgeEncryptionKeys } from "../../service/doctor/examine-database.ts";
+import { logFindings } from "../../service/doctor/log-findings.ts";
 import { type ComparedClock, formatInstant } from "../../std/clock.ts";
 import { readText } from "../arguments.ts";
 import { addCommand, addGroup, CommandRejected, type CommandResult, setAction, withFoundation } from "../command.ts";
@@ -27,7 +28,7 @@ export function addKeyCommands(program: Command): void {
 
 function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<CommandResult>): Promise<CommandResult> {
   return withFoundation(async ({ database, clock, log }, config) => {
-    warnOfClearKeys(config, log);
+    if (config.mode === "production") logFindings(judgeEncryptionKeys(config), config, log);
     // Not imported above: it brings the token server with it, which other commands would wait for.
     const { createSigningKeys } = await import("../../oauth/oauth.ts");
     const keys = createSigningKeys(database, clock, config.signingKeys);

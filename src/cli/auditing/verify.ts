@@ -47,7 +47,7 @@ async function verifyLedger({ checkpoint, key, maxAge }: VerifyCommandOptions): 
     const { database, clock } = foundation;
     if (signed !== undefined) await checkFits(foundation, checkpoint as string, signed, maxAge);
     const report = await verifyAll(database, signed === undefined ? {} : { checkpoint: signed.heads });
-    await recordVerify(dataDir, { finishedAt: clock.now(), sound: report.sound });
+    await recordVerify(dataDir, { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at });
     return answerOf(report, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
   });
 }

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { parseNetwork } from "../../std/network.ts";
+import { ACCEPTABLE_FINDINGS } from "./accepted-findings.ts";
 import { InvalidSettings, readConfig } from "./config.ts";
 
 function linesOf(environment: Record<string, string>): readonly string[] {
@@ -42,6 +43,7 @@ test("without settings it is a sandbox on loopback with an embedded database", (
     tlsCert: undefined,
     tlsKey: undefined,
     withoutTls: new Set(),
+    accepted: new Set(),
     signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * DAY_MS },
     logLevel: "info",
   });
@@ -73,6 +75,7 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     PARBOOK_TLS_CERT: "/etc/tls/parbook.crt",
     PARBOOK_TLS_KEY: "/etc/tls/parbook.key",
     PARBOOK_WITHOUT_TLS: "http, database",
+    PARBOOK_ACCEPT: "fsync, no-standby",
     PARBOOK_KEY_ENCRYPTION_KEY: `${"A".repeat(43)}=,${"_".repeat(42)}8`,
     PARBOOK_SIGNING_KEY_DAYS: "30",
     PARBOOK_LOG_LEVEL: "",
@@ -102,6 +105,7 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     tlsCert: "/etc/tls/parbook.crt",
     tlsKey: "/etc/tls/parbook.key",
     withoutTls: new Set(["http", "database"]),
+    accepted: new Set(["fsync", "no-standby"]),
     signingKeys: {
       encryptionKeys: [new Uint8Array(32), new Uint8Array(32).fill(255)],
       replacedAfterMs: 30 * DAY_MS,
@@ -127,6 +131,7 @@ test("everything that is wrong is said at once, and no password with it", () => 
     PARBOOK_SANDBOX_MAKER: "yes",
     PARBOOK_TLS_KEY: "key.pem",
     PARBOOK_WITHOUT_TLS: "http,all",
+    PARBOOK_ACCEPT: "role",
     PARBOOK_KEY_ENCRYPTION_KEY: "hunter2hunter2",
     PARBOOK_SIGNING_KEY_DAYS: "0",
     PARBOOK_LOG_LEVEL: "loud",
@@ -146,6 +151,7 @@ test("everything that is wrong is said at once, and no password with it", () => 
     'PARBOOK_MAX_CONNECTIONS "0" is not a whole number from 1 to 1000000',
     'PARBOOK_SANDBOX_MAKER "yes" is not one of on, off',
     'PARBOOK_WITHOUT_TLS "http,all" is not a list of http, database',
+    `PARBOOK_ACCEPT "role" is not a list of ${ACCEPTABLE_FINDINGS.join(", ")}`,
     "PARBOOK_KEY_ENCRYPTION_KEY is not 1 to 4 keys of 32 bytes each in base64, separated by commas (openssl rand -base64 32)",
     'PARBOOK_SIGNING_KEY_DAYS "0" is not a whole number from 1 to 3650',
     'PARBOOK_LOG_LEVEL "loud" is not one of trace, debug, info, warn, error, fatal, silent',

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import type { Network } from "../../std/network.ts";
 import { isPlainPath } from "../../std/paths.ts";
 import { DEFAULT_RATES, type RequestRates } from "../../web/limits/rates.ts";
+import { acceptedFindings } from "./accepted-findings.ts";
 import { databaseAddress, publicAddress } from "./address-settings.ts";
 import { type CleartextLink, transportContradictions, withoutTls } from "./cleartext-settings.ts";
 import { encryptionKeys } from "./key-settings.ts";
@@ -60,6 +61,8 @@ export interface Config {
   readonly tlsKey: string | undefined;
   /** The links that may be unencrypted in production. */
   readonly withoutTls: ReadonlySet<CleartextLink>;
+  /** What `parbook doctor` finds and the operator accepts, by name. */
+  readonly accepted: ReadonlySet<string>;
   readonly signingKeys: {
     /** 256 bits each: the first encrypts, all decrypt. Empty: signing keys are stored in clear. */
     readonly encryptionKeys: readonly Uint8Array[];
@@ -130,6 +133,7 @@ export function readConfig(environment: Environment): Config {
     tlsCert: get("PARBOOK_TLS_CERT", file),
     tlsKey: get("PARBOOK_TLS_KEY", file),
     withoutTls: get("PARBOOK_WITHOUT_TLS", withoutTls),
+    accepted: get("PARBOOK_ACCEPT", acceptedFindings),
     signingKeys: {
       encryptionKeys: get("PARBOOK_KEY_ENCRYPTION_KEY", encryptionKeys),
       replacedAfterMs: get("PARBOOK_SIGNING_KEY_DAYS", wholeNumber(90, 1, 3_650)) * 86_400_000,

@@ -41,6 +41,8 @@ export interface Pair {
   database(server?: Server): Database;
   /** A pool as the owner of the tables; closed with the pair. */
   owner(server?: Server): Database;
+  /** On the primary; closed with the pair. */
+  superuser(): Database;
   stopStandby(): Promise<void>;
   /** An answer waits until the standby has the log that it rests on, and not until it can be queried there. */
   untilReplayed(): Promise<void>;
@@ -153,6 +155,7 @@ export async function startPair(): Promise<Pair> {
     },
     database: (server = "primary") => open(server, "parbook"),
     owner: (server = "primary") => open(server, "parbook_owner"),
+    superuser: () => admin,
     stopStandby: async () => {
       await run("pg_ctl -D standby -m immediate stop");
       await until("the standby is gone", async () => !(await isSynchronous()));

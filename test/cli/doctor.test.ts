@@ -1,0 +1,292 @@
+/** `parbook doctor` on databases in states of all kinds, as a service in production would be started on them. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { systemClock } from "../../src/std/clock.ts";
+import { recordVerify } from "../../src/verify/last-verify.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { missingPgbouncer, startPgbouncer } from "../support/postgres/pgbouncer.ts";
+import { needsStandby, startPair } from "../support/postgres/standby.ts";
+import { required } from "../support/required.ts";
+import { urlOf } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { run } from "./in-process.ts";
+
+/** Of the machine that the tests run on, and of the server that all tests share. */
+const OF_THE_PLACE = ["node-old", "postgres-old", "disk", "checksums", "open-files", "wal-level", "one-node"];
+
+const KEY = Buffer.alloc(32).toString("base64");
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parbook-doctor-"));
+  const settings = {
+    PARBOOK_MODE: "production",
+    PARBOOK_DATA_DIR: directory,
+    PARBOOK_WITHOUT_TLS: "http",
+    PARBOOK_METRICS_PORT: "0",
+    PARBOOK_TRUSTED_PROXIES: "10.0.0.7",
+    PARBOOK_KEY_ENCRYPTION_KEY: KEY,
+    PARBOOK_LOG_LEVEL: "fatal",
+  };
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
+  const now = systemClock.now();
+  await recordVerify(directory, { finishedAt: now, sound: true, checkpointAt: now });
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true, force: true });
+});
+
+interface Found {
+  readonly name: string;
+  readonly what: string;
+  readonly severity: string;
+  readonly accepted: boolean;
+}
+
+/** What the doctor says, and how it exits. */
+async function examine(): Promise<{ readonly said: string[]; readonly exitCode: number; readonly sound: string[] }> {
+  const { exitCode, stdout } = await run(["doctor", "--json"]);
+  const { findings, sound } = JSON.parse(stdout) as { findings: Found[]; sound: string[] };
+  const said = findings
+    .filter(({ name }) => !OF_THE_PLACE.includes(name))
+    .map(({ name, what, severity, accepted }) => `${accepted ? "accepted" : severity} ${name}: ${what}`);
+  return { said, exitCode, sound };
+}
+
+let db: TestDatabase;
+let name: string;
+beforeAll(async () => {
+  db = await testDatabase();
+  name = String(db.connection.database);
+});
+afterAll(() => db.close());
+
+/** The tests' server runs without fsync, a standby and an archive. */
+const OF_THE_SERVER = [
+  "fatal fsync: the database runs with fsync=off",
+  "warning no-standby: the database has no standby",
+  "warning archive-off: archive_mode is off",
+];
+
+const onTestServer = (): unknown => vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(db));
+
+test("a migrated database that only a test would use: what is wrong, as a terminal shows it", async () => {
+  onTestServer();
+  const { said, exitCode, sound } = await examine();
+  expect({ said, exitCode }).toEqual({ said: OF_THE_SERVER, exitCode: 2 });
+  expect(sound).toEqual(
+    expect.arrayContaining(["settings", "schema", "role", "clock", "full-page-writes", "signing-keys", "events-late"]),
+  );
+  const { stdout, stderr } = await run(["doctor"]);
+  expect(stderr).toBe("");
+  expect(stdout.split("\n").slice(0, 5)).toEqual([
+    "fatal    fsync: the database runs with fsync=off",
+    "         A crash of its machine loses changes that were answered, and can damage all.",
+    "         -> alter system set fsync = on; select pg_reload_conf()",
+    "",
+    "warning  no-standby: the database has no standby",
+  ]);
+  const all = (await run(["doctor", "--all"])).stdout;
+  expect(all).toContain("ok       the clocks agree\n");
+  // Without a standby it is not said that there is none that is asynchronous.
+  expect(all).not.toContain("commits wait for a standby");
+});
+
+test("what is accepted by name is no warning any more", async () => {
+  onTestServer();
+  vi.stubEnv("PARBOOK_ACCEPT", "fsync, no-standby,archive-off,checksums");
+  const { said } = await examine();
+  expect(said).toEqual(OF_THE_SERVER.map((line) => line.replace(/^[a-z]+/, "accepted")));
+});
+
+function setClock(aheadMs: number): void {
+  const { now } = Date;
+  vi.spyOn(Date, "now").mockImplementation(() => now() + aheadMs);
+}
+
+const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<unknown>, string[]])[] = [
+  [
+    "a role that owns the ledger",
+    async () => vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(db, "owner")),
+    async () => undefined,
+    ["fatal role: the service's role can change the ledger: it is a superuser"],
+  ],
+  [
+    "a migration that is missing",
+    () => db.owner.rows("update migration set number = number + 1000"),
+    () => db.owner.rows("update migration set number = number - 1000"),
+    ["fatal schema: the database has migration"],
+  ],
+  [
+    "a read-only database",
+    () => db.owner.rows(`alter database ${name} set default_transaction_read_only = on`),
+    () =>
+      db.owner.transaction(async (transaction) => {
+        await transaction.rows("set transaction read write");
+        await transaction.rows(`alter database ${name} reset default_transaction_read_only`);
+      }),
+    ["fatal read-only: default_transaction_read_only is on for the database or the role"],
+  ],
+  [
+    "a bound of connections",
+    () => db.owner.rows(`alter database ${name} connection limit 50`),
+    () => db.owner.rows(`alter database ${name} connection limit -1`),
+    ["warning connections: 50 connections are allowed, two nodes and an operator need 60"],
+  ],
+  [
+    "another version of the collation",
+    () => db.owner.rows(`update pg_database set datcollversion = '1.2' where datname = '${name}'`),
+    () => db.owner.rows(`update pg_database set datcollversion = null where datname = '${name}'`),
+    ["warning collation: the collation was 1.2 when"],
+  ],
+  [
+    "a table that the role may not read",
+    () => db.owner.rows(`revoke select on lease from ${db.connection.user}`),
+    () => db.owner.rows(`grant select on lease to ${db.connection.user}`),
+    ["note unreadable: nodes: permission denied for table lease"],
+  ],
+  [
+    "signing keys from before they were encrypted",
+    () =>
+      db.owner.rows(
+        `insert into signing_key (kid, algorithm, private_jwk, public_jwk, created_at) values ('k', 'ES256', '{"d":"x"}', '{}', now())`,
+      ),
+    () => db.owner.rows("delete from signing_key"),
+    ["warning signing-keys: a signing key is from before PARBOOK_KEY_ENCRYPTION_KEY was set"],
+  ],
+  [
+    "a node that serves no market",
+    () =>
+      db.owner.rows(
+        "insert into lease (name, holder, fence, expires_at) values ('slot/0', 'a', 1, clock_timestamp() + interval '9 s')",
+      ),
+    () => db.owner.rows("delete from lease"),
+    ["warning markets-unserved: no node serves"],
+  ],
+  [
+    "the demo of a sandbox in the data directory",
+    () => writeFile(join(directory, "demo.json"), "{}"),
+    async () => undefined,
+    ["fatal sandbox-data:"],
+  ],
+  [
+    "a bootstrap file that others can read",
+    async () => {
+      const path = join(directory, "customers.json");
+      await writeFile(path, '{"customers":[]}', { mode: 0o644 });
+      vi.stubEnv("PARBOOK_BOOTSTRAP", path);
+    },
+    async () => undefined,
+    ["warning secret-files:"],
+  ],
+  [
+    "a verify that has found something",
+    () => recordVerify(directory, { finishedAt: systemClock.now(), sound: false }),
+    async () => undefined,
+    ["fatal verify-failed: parbook verify of"],
+  ],
+  [
+    "a clock that is wrong",
+    async () => setClock(5_000),
+    async () => undefined,
+    ["fatal clock: the clock of this node is 5.0 s ahead of the database's, and 2 s are allowed"],
+  ],
+  [
+    "a clock that is soon wrong",
+    async () => setClock(-1_500),
+    async () => undefined,
+    ["warning clock-drift: this clock is "],
+  ],
+  [
+    "public addresses without TLS",
+    async () => vi.stubEnv("PARBOOK_WITHOUT_TLS", ""),
+    async () => undefined,
+    ["fatal settings: PARBOOK_BASE_URL must begin with", "fatal settings: PARBOOK_AUTH_URL must begin with"],
+  ],
+];
+
+test.for(CASES)("%s is found, and nothing else", async ([, change, undo, expected]) => {
+  onTestServer();
+  onTestFinished(async () => void (await undo()));
+  await change();
+  const { said } = await examine();
+  const found = said.filter((line) => !OF_THE_SERVER.includes(line));
+  expect(found.map((line, at) => line.slice(0, expected[at]?.length))).toEqual(expected);
+});
+
+test("a setting that is not valid, or a database that is away, is a finding and not a failure of the doctor", async () => {
+  const nowhere = new URL(urlOf(db));
+  nowhere.pathname = "/nowhere";
+  vi.stubEnv("PARBOOK_DATABASE_URL", nowhere.href);
+  expect((await examine()).said).toEqual([
+    'fatal database-away: the database reports an error: database "nowhere" does not exist',
+  ]);
+  vi.stubEnv("PARBOOK_DATABASE_URL", "postgres://192.0.2.1/parbook");
+  const { said, exitCode } = await examine();
+  expect([said.length, said[0]?.slice(0, 61), exitCode]).toEqual([
+    1,
+    "fatal settings: PARBOOK_DATABASE_URL does not make the driver",
+    2,
+  ]);
+  vi.stubEnv("PARBOOK_DATABASE_URL", nowhere.href);
+  await writeFile(join(directory, "ready.json"), "{");
+  expect(await run(["doctor"])).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(await run(["doctor", "--nothing"])).toMatchObject({ exitCode: 2, stdout: "" });
+});
+
+test.for([
+  ["session", []],
+  ["transaction", ["fatal database-away: database connections do not have dedicated backends: a pooler shares them"]],
+] as const)("behind PgBouncer with pool_mode = %s", async ([mode, expected], context) => {
+  required(context, missingPgbouncer());
+  const pgbouncer = await startPgbouncer(db.connection, { pool_mode: mode });
+  onTestFinished(() => pgbouncer.close());
+  vi.stubEnv("PARBOOK_DATABASE_URL", urlOf({ ...db, connection: pgbouncer.connection }));
+  const found = (await examine()).said.filter((line) => !OF_THE_SERVER.includes(line));
+  expect(found.map((line, at) => line.slice(0, expected[at]?.length))).toEqual(expected);
+});
+
+test("standbys, archive and durability of a PostgreSQL 15 with a standby", async (context) => {
+  await needsStandby(context);
+  const pair = await startPair();
+  onTestFinished(() => pair.close());
+  vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(pair.primary));
+  vi.stubEnv("PARBOOK_ACCEPT", "archive-off,archive-unbounded,checksums");
+  const admin = pair.superuser();
+  const set = async (setting: string, value: string): Promise<void> => {
+    await admin.rows(`alter system set ${setting} = ${value}`);
+    await admin.rows("select pg_reload_conf()");
+    const read = () => admin.rows<{ now: string }>(`select current_setting('${setting}') as now`);
+    await until(`${setting} is ${value}`, async () => `'${(await read())[0]?.now}'` === value);
+  };
+  const found = async (): Promise<string[]> => (await examine()).said.filter((line) => !line.startsWith("accepted"));
+  expect(await found()).toEqual([
+    "fatal fsync: the database runs with fsync=off",
+    "warning one-standby: one standby is connected",
+    "note unreadable: the role may not see which standbys confirm commits",
+  ]);
+  await set("fsync", "'on'");
+  await set("full_page_writes", "'off'");
+  await admin.rows("grant pg_monitor to parbook");
+  expect(await found()).toEqual([
+    "fatal full-page-writes: the database runs with full_page_writes=off",
+    "warning one-standby: one standby is connected",
+  ]);
+  await set("full_page_writes", "'on'");
+  await set("zero_damaged_pages", "'on'");
+  await set("autovacuum", "'off'");
+  await pair.stopStandby();
+  expect(await found()).toEqual([
+    "fatal damage-ignored: the database runs with zero_damaged_pages=on",
+    "warning standby-away: commits wait for ANY 1 (standby), and no standby is connected",
+    "warning autovacuum: autovacuum is off",
+  ]);
+  await set("zero_damaged_pages", "'off'");
+  await set("autovacuum", "'on'");
+  await set("synchronous_standby_names", "''");
+  expect(await found()).toEqual(["warning no-standby: the database has no standby"]);
+}, 120_000);
