@@ -33,7 +33,7 @@ class Log {
   readonly #listeners = new Set<() => void>();
   readonly #held: (() => void)[] = [];
 
-  readonly events: Pick<Events, "list" | "bounds" | "onNews"> = {
+  readonly events: { -readonly [Name in "list" | "bounds" | "onNews"]: Events[Name] } = {
     list: (filter) => this.#list(filter),
     bounds: async () => ({ first: 1n, last: this.last }),
     onNews: (_, listener) => {
@@ -155,4 +155,49 @@ test("what was begun before the news is not shared with those who wait for it", 
   await until("the first one reads for itself", () => log.reads === 3);
   log.release();
   await until("both have it", () => [early, late].every((reader) => numbersIn(reader).length === 1));
+});
+
+/** A long log in which nothing matches: each page of a search takes a while, and is not the last. */
+function endlessSearch(pageMs: number) {
+  const log = new Log();
+  log.grow(1_000_000_000);
+  const running = { now: 0, most: 0, pages: 0 };
+  const list = log.events.list;
+  log.events.list = async (filter) => {
+    if (filter.profileId === undefined) return list(filter);
+    running.now += 1;
+    running.most = Math.max(running.most, running.now);
+    running.pages += 1;
+    await new Promise((resolve) => setTimeout(resolve, pageMs));
+    running.now -= 1;
+    return { events: [], searchedTo: filter.after + 10_000n, isLast: false };
+  };
+  return { log, running };
+}
+
+const OF_PROFILE = "?profile_id=0190d5a4-1111-7000-8004-000000000001";
+
+test("however many streams search for what is rare, two do at a time, and rest for half of it", async () => {
+  const { log, running } = endlessSearch(20);
+  const url = await start(log);
+  const searching = new URL(url);
+  searching.search = OF_PROFILE;
+  const startedMs = performance.now();
+  await Promise.all(Array.from({ length: 20 }, () => read(searching)));
+  const others = await read(url, 999_999_990);
+  await until("another stream has its events", () => numbersIn(others).length === 10);
+  await until("they have searched for a while", () => running.pages > 20);
+  expect(running.most).toBe(2);
+  // A page and its rest take 40 ms. The first ones have none before them to rest as long as.
+  expect(running.pages).toBeLessThan(2 * ((performance.now() - startedMs) / 40) + 4);
+});
+
+test("a reader learns how far a long search has come", async () => {
+  const { log } = endlessSearch(5);
+  const url = await start(log, { heartbeatMs: 30 });
+  url.search = OF_PROFILE;
+  const reader = await read(url);
+  await until("it has two numbers", () => numbersIn(reader).length > 1);
+  const [first = 0, second = 0] = numbersIn(reader);
+  expect([first % 10_000, first > 0, second > first, reader.text.includes("data:")]).toEqual([0, true, true, false]);
 });

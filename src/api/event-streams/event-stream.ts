@@ -8,6 +8,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { EventFilter, EventPage } from "../../events/events.ts";
+import { pause } from "../../std/pause.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { bearerToken, type Verify } from "../access/guard.ts";
@@ -47,6 +48,12 @@ const PAGE = { ofFew: 500, ofMany: 100 };
 const FEW_STREAMS = 50;
 /** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
 const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };
+/**
+ * Pages with filters: they may examine thousands of events to find none. Each waits first for as long as the one before it
+ * took, so that however many there are, they use half of what two of them could.
+ */
+const SEARCHES = { ...PAGES, atOnce: 2, share: 1 };
+const LONGEST_REST_MS = 500;
 /** How long a reader waits before it connects again, in milliseconds. */
 const RETRY = "retry: 1000\n\n";
 
@@ -95,6 +102,9 @@ class Streams {
   readonly #bounds: StreamBounds;
   readonly #waiters: Waiters;
   readonly #reads: FairAdmission;
+  readonly #searches: FairAdmission;
+  /** What the last search took. */
+  #searchMs = 0;
   readonly #all = new Set<Stream>();
   /** Pages that are being read since this turn of the event loop. */
   readonly #shared = new Map<string, SharedPage>();
@@ -108,7 +118,9 @@ class Streams {
     const { all, ofCustomer } = this.#bounds.most;
     this.#waiters = new Waiters(this.#bounds.most);
     // With room for a page of every stream, even while one customer has its maximum of them.
-    this.#reads = new FairAdmission({ ...PAGES, most: all + 2 * ofCustomer, shortQueue: ofCustomer });
+    const room = { most: all + 2 * ofCustomer, shortQueue: ofCustomer };
+    this.#reads = new FairAdmission({ ...PAGES, ...room });
+    this.#searches = new FairAdmission({ ...SEARCHES, ...room });
     this.#timer = setInterval(() => void this.#check(), this.#bounds.checkMs).unref();
   }
 
@@ -160,14 +172,13 @@ class Streams {
         yield page.messages;
         sentAtMs = performance.now();
       }
-      if (!page.isLast || stream.isEnding) continue;
+      if (stream.isEnding) return;
       const leftMs = sentAtMs + this.#bounds.heartbeatMs - performance.now();
-      if (leftMs > 0) await stream.news.wait(leftMs);
-      else {
+      if (leftMs <= 0) {
         // The id also spares a reader with filters from having them searched again.
         yield Buffer.from(`id: ${after}\n\n`);
         sentAtMs = performance.now();
-      }
+      } else if (page.isLast) await stream.news.wait(leftMs);
     }
   }
 
@@ -178,8 +189,7 @@ class Streams {
   /** News wakes all streams of a customer in one turn. A page that was begun before may lack the news, so it is not shared. */
   #page(stream: Stream, filter: EventFilter): Promise<Page | undefined> {
     const { types, objectId, profileId, customerId, after, limit } = filter;
-    if (types !== undefined || objectId !== undefined || profileId !== undefined)
-      return this.#readPage([stream], filter);
+    if (types !== undefined || objectId !== undefined || profileId !== undefined) return this.#search(stream, filter);
     const name = `${customerId} ${after} ${limit}`;
     const shared = this.#shared.get(name);
     if (shared !== undefined) {
@@ -196,10 +206,22 @@ class Streams {
   /** @returns undefined when the database is so busy that the readers had better come again */
   #readPage(readers: readonly Stream[], filter: EventFilter): Promise<Page | undefined> {
     const isAwaited = (): boolean => readers.some(({ isEnding }) => !isEnding);
-    return this.#reads.run(filter.customerId, async () => {
-      const { events, searchedTo, isLast } = await this.#options.events.list(filter, isAwaited);
-      return { messages: Buffer.from(events.map((event) => this.#message(event)).join("")), searchedTo, isLast };
+    return this.#reads.run(filter.customerId, () => this.#list(filter, isAwaited));
+  }
+
+  #search(stream: Stream, filter: EventFilter): Promise<Page | undefined> {
+    return this.#searches.run(filter.customerId, async () => {
+      await pause(Math.min(this.#searchMs, LONGEST_REST_MS));
+      const startedMs = performance.now();
+      const page = await this.#list(filter, () => !stream.isEnding);
+      this.#searchMs = performance.now() - startedMs;
+      return page;
     });
+  }
+
+  async #list(filter: EventFilter, isAwaited: () => boolean): Promise<Page> {
+    const { events, searchedTo, isLast } = await this.#options.events.list(filter, isAwaited);
+    return { messages: Buffer.from(events.map((event) => this.#message(event)).join("")), searchedTo, isLast };
   }
 
   #message(event: Parameters<typeof eventBody>[0]): string {

@@ -50,6 +50,7 @@ const WALKS: readonly Case[] = [
   ["/v2/events", { object_id: "o" }],
   [CANDLES, { increment: "ONE_HOUR" }],
   [CANDLES, { increment: "FOUR_WEEKS" }],
+  [CANDLES, { max_data_points: 7 }],
 ];
 
 const BY_INDEX: readonly Case[] = [
