@@ -40,7 +40,7 @@ export class StaleBook extends Error {
 }
 
 /** A round ends when it has touched this many orders; the last order may exceed it by all that it matches. */
-const MAX_TOUCHED = 1_000;
+const MAX_TOUCHED = 500;
 /** A round ends too when the book has looked at this many resting orders: such work leaves no effects to count. */
 const MAX_LOOKED = 100_000;
 const MAX_EXPIRIES = 500;

@@ -20,6 +20,8 @@ export interface LaneOptions {
 
 export interface LaneBounds {
   readonly batch: number;
+  /** Rows and ref_ids that the commands of a batch name together, unless it is one command alone. */
+  readonly batchRows: number;
   /** Pending commands, in total and of one customer. Beyond it: `Unavailable`. */
   readonly pending: number;
   readonly pendingPerCustomer: number;
@@ -32,6 +34,9 @@ export interface LaneBounds {
 
 export const BOUNDS: LaneBounds = {
   batch: 500,
+  // As many as 400 transfers have, and less than two rounds of an engine that close a thousand orders each: what comes behind
+  // such a batch waits for it.
+  batchRows: 2_000,
   pending: 10_000,
   pendingPerCustomer: 2_000,
   deadlineMs: 10_000,

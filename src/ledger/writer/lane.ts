@@ -53,7 +53,7 @@ export class Lane {
   /** Commands that are probably retries, whose rows are being read, are known, or must be locked first. */
   readonly #retries: MicroBatcher<PendingCommand>;
   readonly #reads: MicroBatcher<PendingCommand>;
-  readonly #queue = new RoundRobinQueue<PendingCommand>();
+  readonly #queue = new RoundRobinQueue<PendingCommand>(rowsOf);
   #toLock: PendingCommand[] = [];
   /** Whether commands that must be locked are next. */
   #isLockTurn = false;
@@ -176,8 +176,9 @@ export class Lane {
   #pump(): void {
     // Queued commands are decided when the clock is right again, if that is before their deadline.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
+    const { batch, batchRows } = this.#bounds;
     while (this.#inFlight.length < LIMITS.inFlight && this.#queue.size > 0 && !this.#isLockTurn) {
-      const taken = this.#queue.take(this.#bounds.batch).filter((pending) => this.#isInTime(pending));
+      const taken = this.#queue.take(batch, batchRows).filter((pending) => this.#isInTime(pending));
       this.#toLock.push(...taken.filter((pending) => this.#mustLock(pending)));
       this.#dispatch(taken.filter((pending) => !this.#mustLock(pending)));
       this.#isLockTurn = this.#toLock.length > 0;
@@ -407,3 +408,5 @@ export class Lane {
     pending.fail(isPassing ? new Unavailable(fault.message) : fault);
   }
 }
+
+const rowsOf = ({ command, claims }: PendingCommand): number => command.dependsOn.length + claims.length;

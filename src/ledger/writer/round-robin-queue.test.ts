@@ -31,3 +31,20 @@ test("with more customers than places, customers that were served move behind th
   expect(queue.take(2)).toEqual(["c1", "a2"]);
   expect(queue.take(9)).toEqual(["b2", "c2"]);
 });
+
+test("what is taken together is not heavier than the bound, unless it is one item alone", () => {
+  const queue = new RoundRobinQueue<number>((item) => item);
+  for (const item of [900, 800, 700]) queue.push("house", item);
+  for (const item of [5, 5, 5]) queue.push("a", item);
+  queue.push("b", 4);
+  expect(queue.take(500, 1_000)).toEqual([900, 5, 5, 5, 4]);
+  queue.push("a", 400);
+  queue.push("b", 300);
+  // Its share would be two more, but the second is too heavy: what others have still fits.
+  expect(queue.take(500, 1_100)).toEqual([800, 300]);
+  // Who was left out is the first.
+  expect(queue.take(500, 1_000)).toEqual([400]);
+  queue.push("b", 1);
+  expect(queue.take(500, 100)).toEqual([700]);
+  expect([queue.take(500, 100), queue.size]).toEqual([[1], 0]);
+});
