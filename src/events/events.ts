@@ -102,7 +102,7 @@ export function createEvents(parts: Parts): Events {
 
 /** Events that one page with filters examines at most, and how many are read at once. */
 const MOST_EXAMINED = 10_000;
-const EXAMINED_AT_ONCE = 2_000;
+const EXAMINED_AT_ONCE = 200;
 
 /** An event with the time of its row. */
 interface Dated {
