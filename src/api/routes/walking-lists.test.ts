@@ -92,7 +92,7 @@ test.each(BY_INDEX)("%s with %j finds its records by an index", (url, query) => 
 });
 
 /** What a list takes besides filters. */
-const OPTIONS = ["order", "order_by", "limit", "page_cursor", "max_data_points", "include_deactivated"];
+const OPTIONS = ["order", "order_by", "limit", "page_cursor", "include_deactivated"];
 
 test("each filter of these lists is in a case", () => {
   for (const [url, { schema }] of routes) {
