@@ -34,12 +34,15 @@ export function requestTo(url, method, path, headers) {
   return (body = "") => (method === "GET" ? `${head}\r\n` : `${head}content-length: ${body.length}${HEAD_END}${body}`);
 }
 
-/** `next` gives the text of each request; ASCII alone. */
-export async function closedLoop(url, { connections, seconds, next }) {
+/** For so many seconds, or so many requests if these are fewer. `next` gives the text of each request; ASCII alone. */
+export async function closedLoop(url, { connections, seconds, requests = Infinity, next }) {
   const run = await Run.open(url, connections);
   const end = performance.now() + seconds * 1_000;
+  let left = requests;
   const again = (connection) => {
-    if (performance.now() < end) run.send(connection, next(), performance.now());
+    if (left <= 0 || performance.now() >= end) return;
+    left -= 1;
+    run.send(connection, next(), performance.now());
   };
   run.start(again);
   for (const connection of run.connections) again(connection);

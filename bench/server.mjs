@@ -28,7 +28,22 @@ const service = await startService({
 const delay = monitorEventLoopDelay({ resolution: STEP_MS });
 delay.enable();
 
+const inspector = new Session();
+
 const answers = {
+  /** Starts a CPU profile, or ends it and writes it to a file. */
+  profile: async ({ file }) => {
+    if (file === undefined) {
+      inspector.connect();
+      await inspector.post("Profiler.enable");
+      await inspector.post("Profiler.setSamplingInterval", { interval: 200 });
+      await inspector.post("Profiler.start");
+    } else {
+      await writeFile(file, JSON.stringify((await inspector.post("Profiler.stop")).profile));
+      inspector.disconnect();
+    }
+    return "";
+  },
   rows: ({ text, values }) => service.core.database.rows(text, values),
   /** In bytes: resident, and of objects that are still needed. */
   memory: () => {

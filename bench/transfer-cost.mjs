@@ -10,7 +10,7 @@
  * Transfers go between random profiles, each with a ref_id and metadata on its debit. As many as `--batch` are requested in
  * the same turn of the event loop, which makes them one batch; the next ones when it has committed.
  *
- *   CPU    user and system time of the lane's backend, from /proc (Linux), in steps of 10 ms.
+ *   CPU    user and system time of this process, and of the lane's backend from /proc (Linux), in steps of 10 ms.
  *   WAL    how far pg_current_wal_insert_lsn() moves. A checkpoint and then a warm-up come first, and a round takes less
  *          than the time to the next checkpoint, so that hardly any full-page image is in it. What the service's other
  *          connections write meanwhile (leases) is below one percent.
@@ -99,7 +99,8 @@ class Subject {
     await this.#send(transfers);
     const after = await this.#used();
     const each = (figure, per = transfers) => (after[figure] - before[figure]) / per;
-    this.#rounds.push({ cpu: each("cpu"), wal: each("wal"), size: transfers / (after.batches - before.batches) });
+    const size = transfers / (after.batches - before.batches);
+    this.#rounds.push({ cpu: each("cpu"), own: each("own"), wal: each("wal"), size });
   }
 
   /** Rows of the report: a name, and a number. */
@@ -107,7 +108,8 @@ class Subject {
     const after = await this.#grown();
     const measured = rounds * transfers;
     const batches = after.batches - this.#before.batches;
-    const figures = this.#rounds.flatMap(({ cpu, wal, size }, i) => [
+    const figures = this.#rounds.flatMap(({ cpu, own, wal, size }, i) => [
+      [`CPU of a transfer in this process, us, round ${i + 1}`, own],
       [`backend CPU of a transfer, us, round ${i + 1}`, cpu],
       [`WAL of a transfer, bytes, round ${i + 1}`, wal],
       [`transfers in a batch, round ${i + 1}`, size],
@@ -163,7 +165,8 @@ class Subject {
               (select count(*) from batch) as batches
          from pg_stat_activity where application_name = 'parbook lane'`,
     );
-    return { cpu: processCpu(pid), wal: Number(wal), batches: Number(batches) };
+    const { user, system } = process.cpuUsage();
+    return { cpu: processCpu(pid), own: user + system, wal: Number(wal), batches: Number(batches) };
   }
 
   async #grown() {

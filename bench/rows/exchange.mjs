@@ -81,7 +81,7 @@ async function someOrders(parties) {
 function readingOf({ url }, customer, paths) {
   const texts = paths.map((path) => requestTo(url, "GET", path, { authorization: customer.headers.authorization })());
   const next = () => texts[Math.floor(Math.random() * texts.length)];
-  return (seconds) => closedLoop(url, { connections: CONNECTIONS, seconds, next });
+  return (seconds, requests) => closedLoop(url, { connections: CONNECTIONS, seconds, requests, next });
 }
 
 async function pagesOf({ call }) {

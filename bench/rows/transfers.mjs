@@ -24,7 +24,7 @@ export const transfers = {
       ...Object.fromEntries(
         CONNECTIONS.map((connections) => [
           `transfers-${connections}`,
-          (seconds) => closedLoop(parties.url, { connections, seconds, next }),
+          (seconds, requests) => closedLoop(parties.url, { connections, seconds, requests, next }),
         ]),
       ),
       "transfers-half": async (seconds) => open(seconds, Math.round((await most()) / 2)),
@@ -45,13 +45,10 @@ export const bulks = {
   },
   open: async (parties) => {
     const profiles = await parties.profiles();
-    const run = (mode) => async (seconds) => {
+    const run = (mode) => async (seconds, requests) => {
       const next = parties.bulksOf(profiles, mode, ITEMS);
-      const { answered, perSecond, loadCpu, ...times } = await closedLoop(parties.url, {
-        connections: BULKS,
-        seconds,
-        next,
-      });
+      const load = { connections: BULKS, seconds, requests, next };
+      const { answered, perSecond, loadCpu, ...times } = await closedLoop(parties.url, load);
       return { ...times, answered: answered * ITEMS, perSecond: perSecond * ITEMS, loadCpu: loadCpu / ITEMS };
     };
     return { "bulk-100": run("independent"), "bulk-atomic-100": run("atomic") };
@@ -69,7 +66,8 @@ export const empty = {
   names: Object.fromEntries([64, 256].map((count) => [`empty-${count}`, `empty POST route, ${count} connections`])),
   open: async (parties) => {
     const next = (await parties.transfers())("/bench/empty");
-    const run = (connections) => (seconds) => closedLoop(parties.url, { connections, seconds, next });
+    const run = (connections) => (seconds, requests) =>
+      closedLoop(parties.url, { connections, seconds, requests, next });
     return { "empty-64": run(64), "empty-256": run(256) };
   },
 };
