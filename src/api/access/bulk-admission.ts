@@ -26,8 +26,8 @@ const ARRIVING = { most: 128, atOnce: 64, alone: 4, share: 4, shortQueue: 16, ex
 const PROCESSING = { most: 64, atOnce: 16, alone: 4, share: 4, shortQueue: 16, expectedMs: 2_000, maxWaitMs: 5_000 };
 /** Bulks that are one command each. One of 1,000 transfers takes as long as several batches of single ones. */
 const COMMANDS = { most: 16, atOnce: 2, alone: 2, share: 1, shortQueue: 4, expectedMs: 2_000, maxWaitMs: 5_000 };
-/** Items of one bulk that are executed at once. Those of as many bulks as a caller may have fill a short queue of writes. */
-export const ITEMS_AT_ONCE = 32;
+/** Items of one bulk that may wait. Those of as many bulks as a caller may have fill a short queue of writes. */
+export const ITEMS_WAITING = 32;
 /** Bytes of a body that count as a request, before it is parsed. */
 const COUNTED_AS_ONE = 1_024;
 
@@ -66,6 +66,11 @@ export class BulkAdmission {
   /** Counts each item as a request. @throws Problem 429 */
   countItems(request: FastifyRequest, items: number): void {
     this.#count(request, items);
+  }
+
+  /** Whether an item would be admitted without waiting. */
+  admitsItem(request: FastifyRequest): boolean {
+    return this.#writes.admitsAtOnce(callerOf(request));
   }
 
   /** Runs an item once it is admitted like a write of its own. @returns undefined if it was not */

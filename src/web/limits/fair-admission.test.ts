@@ -65,6 +65,20 @@ test("when another caller arrives, one that used everything falls back to its sh
   expect(news()).toBe("a");
 });
 
+test("a request would be admitted at once while its caller has places left and nothing of it waits", async () => {
+  const { turnstile, come, leave } = start({ alone: 3 });
+  const admits = () => [turnstile.admitsAtOnce("a"), turnstile.admitsAtOnce("b")];
+  await come("aa");
+  expect(admits()).toEqual([true, true]);
+  await come("aa");
+  expect(admits()).toEqual([false, true]);
+  await come("b");
+  await leave("aa");
+  expect(admits()).toEqual([false, true]);
+  await leave("a");
+  expect(admits()).toEqual([true, true]);
+});
+
 test("a caller counts as present between its requests, and for a second after the last", async () => {
   const { clock, come, leave, news } = start();
   await come("b");

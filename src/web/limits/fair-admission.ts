@@ -82,6 +82,12 @@ export class FairAdmission {
     return running + waiting.length < this.#bounds.most - this.size;
   }
 
+  /** Whether one more request of this caller would be admitted without waiting. */
+  admitsAtOnce(caller: string): boolean {
+    const queue = this.#queues.get(caller) ?? NEW_CALLER;
+    return queue.waiting.length === 0 && this.hasRoomFor(caller) && this.#mayStart(queue);
+  }
+
   /** Resolves to true when the request is admitted, and `leave` must follow; to false without room or after too long a wait. */
   enter(caller: string): Promise<boolean> {
     this.#sweep();
@@ -119,7 +125,7 @@ export class FairAdmission {
     this.#admitWaiting();
   }
 
-  #mayStart({ running }: CallerQueue): boolean {
+  #mayStart({ running }: Pick<CallerQueue, "running">): boolean {
     const share = this.#queues.size === 1 ? this.#bounds.alone : this.#bounds.share;
     return running < share && this.#running < this.#bounds.atOnce;
   }

@@ -3,7 +3,7 @@ import { setImmediate as otherWork } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { must } from "../../../std/assert.ts";
 import type { BulkItem, ItemOutcome, Transfers } from "../../../transfers/transfers.ts";
-import { ITEMS_AT_ONCE } from "../../access/bulk-admission.ts";
+import { ITEMS_WAITING } from "../../access/bulk-admission.ts";
 import { present, problemInWords } from "../../domain-mapping.ts";
 import { knownProblem } from "../../error-handler.ts";
 import { invalid } from "../../problems/failing-fields.ts";
@@ -149,18 +149,28 @@ function problemOf({ server }: FastifyRequest, why: DomainRejection, sent: unkno
   return problemInWords(server.dialect, why, { body: sent, bodySchema: ItemBody, record: TransferBody });
 }
 
-/** As commands of their own, some at a time and begun in the order of the request. */
+/**
+ * As commands of their own, begun in the order of the request: as many at once as are admitted without waiting, and a few
+ * that wait.
+ */
 async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[]> {
+  const { request, reply } = bulk;
   const until = performance.now() + MAX_MS;
   const endings: (Ending | Taken)[] = [];
   const remaining = items.entries();
-  const work = async (): Promise<void> => {
-    for (const [index, item] of remaining) {
-      const isOver = bulk.reply.raw.destroyed || performance.now() > until;
+  const admitsOne = () => request.server.bulkAdmission.admitsItem(request);
+  const work = async (mayBegin: () => boolean): Promise<void> => {
+    while (mayBegin()) {
+      const next = remaining.next();
+      if (next.done === true) return;
+      const [index, item] = next.value;
+      const isOver = reply.raw.destroyed || performance.now() > until;
       endings[index] = isOver ? notTried("the bulk took too long") : await moveOne(bulk, item);
     }
   };
-  await Promise.all(Array.from({ length: ITEMS_AT_ONCE }, work));
+  const workers = Array.from({ length: ITEMS_WAITING }, () => work(() => true));
+  while (workers.length < items.length && admitsOne()) workers.push(work(admitsOne));
+  await Promise.all(workers);
   return withTransfers(bulk, endings);
 }
 
