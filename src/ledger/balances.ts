@@ -45,6 +45,7 @@ function now(database: Queryable, profileId: ProfileId, assets: readonly AssetCo
   return database.rows<BalanceRow>(
     "select asset, available, trading, pending from account where owner_id = $1 and asset = any($2)",
     [profileId, assets],
+    "once",
   );
 }
 

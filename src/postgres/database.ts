@@ -2,14 +2,23 @@
  * Access to PostgreSQL: a pool for reads and short transactions, and dedicated connections. Values without an exact
  * JavaScript type (`numeric`, `int8`) are returned as text, times as `Instant`.
  */
+import { createHash } from "node:crypto";
 import pg from "pg";
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { prepareSession, type Session, type SessionSettings, SessionUnfit } from "./session.ts";
 
 export interface Queryable {
-  rows<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** @param planned `once` for a look-up by a unique key: see `Planning` */
+  rows<Row>(text: string, values?: readonly unknown[], planned?: Planning): Promise<Row[]>;
 }
+
+/**
+ * `each time`: for the values at hand. `once`: the statement is prepared on each connection, and after a few runs planned
+ * for any values. That saves more than half of what a look-up of one row costs, but only fits a statement whose best plan
+ * is the same for all values, and there must be few: each is kept by every connection until it is closed.
+ */
+export type Planning = "each time" | "once";
 
 /** The database is unreachable, or reports that it cannot serve now. */
 export class DatabaseAway extends Error {
@@ -95,7 +104,9 @@ export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #committing: pg.Pool;
   /** For statements that commit; on separate, limited connections. */
-  readonly commits: Queryable = { rows: (text, values = []) => this.#rows(this.#committing, text, values) };
+  readonly commits: Queryable = {
+    rows: (text, values = [], planned) => this.#rows(this.#committing, text, values, planned),
+  };
   readonly #connection: pg.ClientConfig;
   /** All open connections, pooled and dedicated. */
   readonly #clients = new Set<pg.Client>();
@@ -116,6 +127,8 @@ export class Database implements Queryable {
       max,
       connectionTimeoutMillis: 5_000,
       idleTimeoutMillis: 30_000,
+      // A plan that was made while a table was small must not scan it for long, even if nobody analyzes the table.
+      maxLifetimeSeconds: 600,
       onConnect: async (client) => this.#accept(client, await prepareSession(client, POOLED)),
       // A black-holed connection gives no error; a live server would have timed out the statement earlier.
       query_timeout: 20_000,
@@ -128,12 +141,18 @@ export class Database implements Queryable {
     return pool;
   }
 
-  async rows<Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#rows(this.#pool, text, values);
+  async rows<Row>(text: string, values: readonly unknown[] = [], planned?: Planning): Promise<Row[]> {
+    return this.#rows(this.#pool, text, values, planned);
   }
 
-  async #rows<Row>(pool: pg.Pool, text: string, values: readonly unknown[]): Promise<Row[]> {
-    return this.#withClient(pool, async (client) => (await commit<Row & object>(client, text, values)).rows);
+  async #rows<Row>(
+    pool: pg.Pool,
+    text: string,
+    values: readonly unknown[],
+    planned: Planning = "each time",
+  ): Promise<Row[]> {
+    const name = planned === "once" ? statementName(text) : undefined;
+    return this.#withClient(pool, async (client) => (await commit<Row & object>(client, text, values, name)).rows);
   }
 
   /**
@@ -286,12 +305,14 @@ async function commit<Row extends object>(
   client: pg.PoolClient,
   text: string,
   values: readonly unknown[] = [],
+  name?: string,
 ): Promise<pg.QueryResult<Row>> {
   const warnings: string[] = [];
   const note = ({ message = "" }: { readonly message?: string | undefined }): void => void warnings.push(message);
   client.on("notice", note);
   try {
-    const result = await client.query<Row>(text, values as unknown[]);
+    const prepared = name === undefined ? {} : { name };
+    const result = await client.query<Row>({ text, values: values as unknown[], ...prepared });
     if (warnings[0] !== undefined) throw new OutcomeUnknown(new Error(`the database warned: ${warnings[0]}`));
     return result;
   } catch (error) {
@@ -301,6 +322,17 @@ async function commit<Row extends object>(
   } finally {
     client.off("notice", note);
   }
+}
+
+const names = new Map<string, string>();
+
+/** The name under which a text is prepared: a hash of it, so that equal names mean equal statements on any connection. */
+function statementName(text: string): string {
+  const known = names.get(text);
+  if (known !== undefined) return known;
+  const name = createHash("sha256").update(text).digest("hex").slice(0, 32);
+  names.set(text, name);
+  return name;
 }
 
 /** An optional time as a statement parameter. */

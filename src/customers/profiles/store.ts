@@ -60,10 +60,11 @@ export async function findProfile(
   customerId: CustomerId,
   id: ProfileId,
 ): Promise<Profile | undefined> {
-  const [row] = await database.rows<SqlRecord>(`select ${COLUMNS} from profile where id = $1 and customer_id = $2`, [
-    id,
-    customerId,
-  ]);
+  const [row] = await database.rows<SqlRecord>(
+    `select ${COLUMNS} from profile where id = $1 and customer_id = $2`,
+    [id, customerId],
+    "once",
+  );
   return row && profileTable.read(row);
 }
 

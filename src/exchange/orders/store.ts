@@ -32,6 +32,7 @@ export async function findOrder(
   const [row] = await database.rows<SqlRecord>(
     `select ${COLUMNS} from orders where profile_id = $1 and id = $2 and customer_id = $3`,
     [profileId, id, customerId],
+    "once",
   );
   return row && orderTable.read(row);
 }
