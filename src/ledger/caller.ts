@@ -28,11 +28,15 @@ export type Caller = ClientCaller | HouseCaller | OperatorCaller;
 /** The distinct callers of one batch, numbered from 0. */
 export class Callers {
   readonly #numbers = new Map<string, number>();
+  #last: { readonly caller: Caller; readonly number: number } | undefined;
 
   numberOf(caller: Caller): number {
+    // The commands of a bulk share one.
+    if (this.#last?.caller === caller) return this.#last.number;
     const text = JSON.stringify(caller);
     const number = this.#numbers.get(text) ?? this.#numbers.size;
     this.#numbers.set(text, number);
+    this.#last = { caller, number };
     return number;
   }
 

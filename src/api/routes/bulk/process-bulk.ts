@@ -1,6 +1,7 @@
 /** Processes a bulk: reads its items, has them executed as its mode says, and answers what became of each. */
 import { setImmediate as otherWork } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Caller } from "../../../ledger/caller.ts";
 import { must } from "../../../std/assert.ts";
 import type { BulkItem, ItemOutcome, Transfers } from "../../../transfers/transfers.ts";
 import { ITEMS_WAITING } from "../../access/bulk-admission.ts";
@@ -155,6 +156,8 @@ function problemOf({ server }: FastifyRequest, why: DomainRejection, sent: unkno
  */
 async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[]> {
   const { request, reply } = bulk;
+  // Once for all: each access makes another.
+  const { caller } = request;
   const until = performance.now() + MAX_MS;
   const endings: (Ending | Taken)[] = [];
   const remaining = items.entries();
@@ -165,7 +168,7 @@ async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[
       if (next.done === true) return;
       const [index, item] = next.value;
       const isOver = reply.raw.destroyed || performance.now() > until;
-      endings[index] = isOver ? notTried("the bulk took too long") : await moveOne(bulk, item);
+      endings[index] = isOver ? notTried("the bulk took too long") : await moveOne(bulk, item, caller);
     }
   };
   const workers = Array.from({ length: ITEMS_WAITING }, () => work(() => true));
@@ -174,10 +177,14 @@ async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[
   return withTransfers(bulk, endings);
 }
 
-async function moveOne({ transfers, request }: Bulk, { read, sent }: ReadItem): Promise<Ending | Taken> {
+async function moveOne(
+  { transfers, request }: Bulk,
+  { read, sent }: ReadItem,
+  caller: Caller,
+): Promise<Ending | Taken> {
   if (read instanceof Problem) return { status: "REJECTED", problem: read };
   try {
-    const outcome = await request.server.bulkAdmission.item(request, () => transfers.move(read, request.caller));
+    const outcome = await request.server.bulkAdmission.item(request, () => transfers.move(read, caller));
     if (outcome === undefined) return notTried("the service is at capacity: too many requests are waiting");
     if (outcome.kind === "exists") return { taken: read, sent };
     if (outcome.kind === "done") return { status: "COMPLETED", transfer: transferBody(outcome.value) };
