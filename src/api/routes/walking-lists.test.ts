@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { EXECUTION_ANNOTATIONS, ORDER_ANNOTATIONS } from "../../exchange/exchange.ts";
+import { type AnnotationDescriptions, filteredAnnotations } from "../../ledger/annotations.ts";
+import { TRANSFER_ANNOTATIONS } from "../../transfers/transfers.ts";
 import type { Api } from "../server.ts";
 import { conversionRoutes } from "./conversions.ts";
 import { eventRoutes } from "./events.ts";
@@ -31,20 +34,24 @@ const EXECUTIONS_OF_PROFILE = "/v2/profiles/:profile_id/executions";
 
 type Case = readonly [url: string, query: object];
 
+/** Each filter by an annotation, with its index alone or beside another filter. */
+const byAnnotation = (url: string, described: AnnotationDescriptions, beside = {}): Case[] =>
+  filteredAnnotations(described).map(({ filter }) => [url, { [filter.name]: ["a"], ...beside }]);
+
 const WALKS: readonly Case[] = [
+  ...byAnnotation(ORDERS, ORDER_ANNOTATIONS, { profile_id: PROFILE }),
+  ...byAnnotation(OF_PROFILE, ORDER_ANNOTATIONS),
+  ...byAnnotation(TRANSFERS, TRANSFER_ANNOTATIONS, { profile_ids: [PROFILE] }),
+  ...byAnnotation(EXECUTIONS, EXECUTION_ANNOTATIONS, { profile_id: PROFILE }),
+  ...byAnnotation(EXECUTIONS_OF_PROFILE, EXECUTION_ANNOTATIONS),
   [ORDERS, { market: "BTCUSD" }],
   [ORDERS, { status: "FILLED" }],
   [ORDERS, { status: "PENDING_SUBMISSION", market: "BTCUSD" }],
-  [ORDERS, { account_id: "a", profile_id: PROFILE }],
   [OF_PROFILE, { market: "BTCUSD" }],
-  [OF_PROFILE, { account_id: "a" }],
   [TRANSFERS, { type: ["RTP_DEPOSIT"] }],
-  [TRANSFERS, { profile_ids: [PROFILE], account_ids: ["a"] }],
   [TRANSFERS, { identity_ids: ["i"], account_ids: ["a"] }],
   ["/v2/conversion/stablecoins", { status: "CANCELLED" }],
   ["/v2/conversion/stablecoins", { "updated_at.lt": "2026-01-01T00:00:00Z" }],
-  [EXECUTIONS, { account_id: "a", profile_id: PROFILE }],
-  [EXECUTIONS_OF_PROFILE, { account_id: "a" }],
   ["/v2/events", { profile_id: PROFILE }],
   ["/v2/events", { type: ["order.filled"] }],
   ["/v2/events", { object_id: "o" }],
@@ -54,6 +61,9 @@ const WALKS: readonly Case[] = [
 ];
 
 const BY_INDEX: readonly Case[] = [
+  ...byAnnotation(ORDERS, ORDER_ANNOTATIONS),
+  ...byAnnotation(TRANSFERS, TRANSFER_ANNOTATIONS),
+  ...byAnnotation(EXECUTIONS, EXECUTION_ANNOTATIONS),
   [ORDERS, {}],
   [ORDERS, { status: "OPEN", market: "BTCUSD", profile_id: PROFILE }],
   [ORDERS, { status: "SUBMITTED" }],
@@ -72,7 +82,6 @@ const BY_INDEX: readonly Case[] = [
   [TRANSFERS, { secondary_statuses: ["x"] }],
   ["/v2/conversion/stablecoins", { profile_id: PROFILE, ref_id: "r" }],
   ["/v2/conversion/stablecoins", { "created_at.lt": "2026-01-01T00:00:00Z" }],
-  [EXECUTIONS, { account_id: "a" }],
   [EXECUTIONS, { profile_id: PROFILE, order_id: "o" }],
   [EXECUTIONS, { since_execution_id: "1" }],
   [EXECUTIONS, { "range.begin": "2026-01-01T00:00:00Z" }],
