@@ -2,6 +2,9 @@
  * What a customer has in the walk: one of everything that has an id or a name, and two of everything that is listed,
  * so that its lists have a second page.
  */
+import { ORDER_ANNOTATIONS } from "../../src/exchange/order.ts";
+import { type AnnotationDescriptions, ofSide } from "../../src/ledger/annotations.ts";
+import { TRANSFER_ANNOTATIONS } from "../../src/transfers/transfer.ts";
 import { unwrap } from "../support/results.ts";
 import type { TestCustomer, TestService } from "../support/service.ts";
 
@@ -34,6 +37,10 @@ export interface Owner extends TestCustomer {
   readonly has: Belongings;
 }
 
+/** The same text in each annotation that is a text, by its field. */
+const annotated = (described: AnnotationDescriptions, text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.values(described).flatMap(({ kind, name }) => (kind === "text" ? [[name, text]] : [])));
+
 /** A customer with one of everything. `maker` is a profile with orders on the book, and its token. */
 export async function ownerOfEverything(
   service: TestService,
@@ -53,7 +60,7 @@ export async function ownerOfEverything(
   const spareProfile = (await send("POST", "/v2/profiles", { nickname })).id;
 
   const move = { from_profile_id: profile, amount: "5", asset: "USD", metadata: { of: name } };
-  const people = { from_identity_id: identity, from_account_id: account };
+  const people = { ...annotated(ofSide("from_", TRANSFER_ANNOTATIONS), account), from_identity_id: identity };
   const transferRef = `${name}'s transfer`;
   const transfer = await send("POST", "/v2/transfer/platform", {
     ...{ ...move, ...people, to_profile_id: maker.profile, ref_id: transferRef },
@@ -79,7 +86,9 @@ export async function ownerOfEverything(
   const traded = { ...buy, price: "25000", await_fill_millis: 10_000 };
   const open = await send("POST", orders, { ...buy, price: "20000", ref_id: orderRef });
   await send("POST", orders, traded);
-  const filled = await send("POST", orders, { ...traded, identity_id: identity, identity_account_id: account });
+  const filled = await send("POST", orders, {
+    ...{ ...traded, ...annotated(ORDER_ANNOTATIONS, account), identity_id: identity },
+  });
   const executions = await send("GET", `/v2/executions?order_id=${filled.id}`);
   const { clientId: client } = unwrap(
     await service.service.core.clients.create({ customerId: customer.id, scopes: ["*"] }),
