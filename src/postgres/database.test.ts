@@ -1,6 +1,14 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { asFault, awayReason, DatabaseAway, DatabaseReadOnly, isTimeout, OutcomeUnknown } from "./database.ts";
+import {
+  asConnectFault,
+  asFault,
+  awayReason,
+  DatabaseAway,
+  DatabaseReadOnly,
+  isTimeout,
+  OutcomeUnknown,
+} from "./database.ts";
 import { SessionUnfit } from "./session.ts";
 
 /** An error as PostgreSQL sends it. */
@@ -15,6 +23,7 @@ describe("an error that PostgreSQL sends", () => {
     ["53100", "disk_full"],
     ["53200", "out_of_memory"],
     ["53300", "too_many_connections"],
+    ["58030", "io_error"],
     ["57P01", "admin_shutdown"],
     ["57P02", "crash_shutdown"],
     ["57P03", "cannot_connect_now"],
@@ -22,6 +31,18 @@ describe("an error that PostgreSQL sends", () => {
     const fault = asFault(sent(code));
     expect(fault).toBeInstanceOf(DatabaseAway);
     expect(awayReason(fault)).toBe("the database cannot be reached");
+  });
+
+  test("with code XX000, internal_error, means that it is away while connecting, and is a bug in a statement", () => {
+    const error = sent("XX000");
+    expect(asConnectFault(error)).toBeInstanceOf(DatabaseAway);
+    expect(asFault(error)).toBe(error);
+  });
+
+  test("that means no outage is no outage while connecting either", () => {
+    const wrongPassword = sent("28P01");
+    expect(asConnectFault(wrongPassword)).toBe(wrongPassword);
+    expect(asConnectFault(sent("53300"))).toBeInstanceOf(DatabaseAway);
   });
 
   test("with code 25006, read_only_sql_transaction, means that it is away, because it is read-only", () => {

@@ -185,7 +185,7 @@ export class Database implements Queryable {
     try {
       client = await pool.connect();
     } catch (error) {
-      throw asFault(error);
+      throw asConnectFault(error);
     }
     let broken: Error | undefined;
     try {
@@ -236,7 +236,7 @@ export class Database implements Queryable {
       return { client, session };
     } catch (error) {
       await client.end().catch(() => undefined);
-      throw asFault(error);
+      throw asConnectFault(error);
     }
   }
 
@@ -356,15 +356,25 @@ export function isTimeout(error: unknown): boolean {
 
 /**
  * Converts errors that mean "unreachable" to DatabaseAway. Errors not sent by the server come from the socket, the pool or
- * name resolution. Of SQLSTATEs: 08 connection, 53 resources, 57P shutdown or start-up, 25006 read-only after a failover.
+ * name resolution. Of SQLSTATEs: 08 connection, 53 resources, 57P shutdown or start-up, 58 system,
+ * 25006 read-only after a failover.
  */
 export function asFault(error: unknown): Error {
   if (error instanceof DatabaseAway) return error;
   const sent = serverError(error);
-  const away = sent === undefined ? isFromOutside(error) : /^(08|53|57P)/.test(sent.code);
+  const away = sent === undefined ? isFromOutside(error) : /^(08|53|57P|58)/.test(sent.code);
   if (sent?.code === READ_ONLY) return new DatabaseReadOnly(error);
   if (!away) return error instanceof Error ? error : new Error(String(error));
   return new DatabaseAway("the database cannot be reached", { cause: error });
+}
+
+/**
+ * The same while connecting, when no statement of ours can be the reason of an internal error (SQLSTATE XX). On a full disk
+ * PostgreSQL rejects new sessions with one, "could not write init file".
+ */
+export function asConnectFault(error: unknown): Error {
+  const isInternal = serverError(error)?.code.startsWith("XX") ?? false;
+  return isInternal ? new DatabaseAway("the database cannot be reached", { cause: error }) : asFault(error);
 }
 
 const READ_ONLY = "25006";
