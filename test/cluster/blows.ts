@@ -156,7 +156,10 @@ export const BLOWS = {
     return injection;
   },
 
-  /** The primary's disk is full: PostgreSQL ends as soon as it needs a new segment of its log, and cannot start again. */
+  /**
+   * The primary's disk is full: PostgreSQL ends as soon as it needs a new segment of its log. Patroni starts it in its place
+   * again and again, and does not replace it, until there is room.
+   */
   "disk-full": async ({ site: cluster, more }) => {
     const primary = await cluster.memberWithRole("leader");
     const [postmaster] = cluster.machine(primary).processes(POSTMASTER);
@@ -167,9 +170,10 @@ export const BLOWS = {
     };
     cluster.disk(primary).fill();
     await until(`PostgreSQL of ${primary} has ended`, hasEnded, FULL_WITHIN_S);
+    await pause(PAST_THE_LEASE_MS);
+    cluster.disk(primary).makeRoom();
     const injection = now();
     await more(20);
-    cluster.disk(primary).makeRoom();
     await cluster.untilWhole();
     return injection;
   },

@@ -31,6 +31,9 @@ const POOLED: NodeName = "app2";
 const PASSWORD = "change-this-1";
 /** On a machine that others keep busy. */
 const START_S = 180;
+const COPIED_ANEW_AFTER_MS = 30_000;
+
+const SAID_BY_PATRONI = /^[0-9-]+ \S+ (INFO|WARNING|ERROR)|LOG: |FATAL: |PANIC: /;
 
 /** Patroni and PostgreSQL, without etcd. */
 export const PATRONI_AND_POSTGRES = /patroni|postgres/;
@@ -133,7 +136,9 @@ export class Cluster {
     for (const name of Object.keys(MACHINES)) {
       for (const log of ["etcd", "patroni", "haproxy", "pgbouncer", "parbook"]) {
         const text = await readFile(join(this.place, name, `${log}.log`), "utf8").catch(() => "");
-        if (text !== "") texts.push(`${name}: ${log}`, text.slice(-8_000));
+        // Without the statements that PostgreSQL has rejected.
+        const lines = text.split("\n").filter((line) => log !== "patroni" || SAID_BY_PATRONI.test(line));
+        if (text !== "") texts.push(`${name}: ${log}`, lines.join("\n").slice(-16_000));
       }
     }
     return texts.join("\n");
@@ -180,8 +185,15 @@ export class Cluster {
 
   async #untilRunning(): Promise<void> {
     let last: readonly Member[] = [];
+    let failedAt: number | undefined;
     const isWhole = async (): Promise<boolean> => {
       last = await this.members();
+      const failed = last.find(({ state }) => state === "start failed");
+      if (failed !== undefined) failedAt ??= performance.now();
+      if (failed !== undefined && performance.now() - must(failedAt, "it has failed") > COPIED_ANEW_AFTER_MS) {
+        failedAt = undefined;
+        await this.#copyAnew(failed.name);
+      }
       const roles = last.map(({ role }) => role).sort();
       const areRunning = last.every(({ state }) => state === "running" || state === "streaming");
       await pause(100);
@@ -190,6 +202,12 @@ export class Cluster {
     await until("the cluster is whole", isWhole, START_S).catch((error: Error) => {
       throw new Error(`${error.message}: ${JSON.stringify(last)}`);
     });
+  }
+
+  /** As the page tells the operator: its log went another way than its successor's, and Patroni does not rewind it. */
+  async #copyAnew(name: DatabaseName): Promise<void> {
+    process.stdout.write(`${name} does not start any more, and is copied anew.\n`);
+    await this.patronictl(name, "reinit", "parbook", name, "--force");
   }
 
   /**

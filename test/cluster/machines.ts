@@ -139,7 +139,7 @@ export class Machine {
     const child = spawn("ip", ["netns", "exec", this.namespace, ...as(user), ...command], {
       stdio: ["ignore", "pipe", "pipe"],
       cwd: "/",
-      timeout: 60_000,
+      timeout: 120_000,
     });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
