@@ -1,7 +1,8 @@
 /**
  * `npm run storm -- --rounds 100 --seed 7`: fault injection under a load of transfers, conversions, orders and the steps of
  * operators, with a table of results; `--fault disk-full` injects one kind of fault only. See `test/reliability/`. With
- * `--cluster` the database is a cluster under Patroni, and the faults are those of `test/cluster/`.
+ * `--cluster` the database is a cluster under Patroni, and the faults are those of `test/cluster/`; with `--restore` too it is
+ * brought back to a moment.
  */
 import { parseArgs } from "node:util";
 import { prepare } from "./prepare.mjs";
@@ -13,6 +14,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: "1" },
     fault: { type: "string" },
     cluster: { type: "boolean", default: false },
+    restore: { type: "boolean", default: false },
   },
 });
 if (!values.short) process.env.STORM_ROUNDS = values.rounds;
@@ -20,6 +22,8 @@ process.env.STORM_SEED = values.seed;
 if (values.fault !== undefined) process.env.STORM_FAULT = values.fault;
 await prepare({ tools: true });
 if (values.cluster) process.env.STORM_CLUSTER = "yes";
-const test = values.cluster ? "test/cluster/cluster.test.ts" : "test/reliability/storm/storm.test.ts";
+if (values.restore) process.env.STORM_RESTORE = "yes";
+const ofCluster = values.restore ? "test/cluster/restore.test.ts" : "test/cluster/cluster.test.ts";
+const test = values.cluster ? ofCluster : "test/reliability/storm/storm.test.ts";
 process.argv = [...process.argv.slice(0, 2), "run", test];
 await import("../node_modules/vitest/vitest.mjs");

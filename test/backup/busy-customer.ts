@@ -54,7 +54,7 @@ export class BusyCustomer {
     };
   }
 
-  async meet({ base_url: baseUrl, auth_url: authUrl }: Ready): Promise<void> {
+  async meet({ base_url: baseUrl, auth_url: authUrl }: Pick<Ready, "base_url" | "auth_url">): Promise<void> {
     const form = new URLSearchParams({
       grant_type: "client_credentials",
       client_id: this.#name,

@@ -19,7 +19,7 @@ export class BusyCustomers {
     return must(this.#all[0], "there are customers").treasury;
   }
 
-  async meet(ready: Ready): Promise<void> {
+  async meet(ready: Pick<Ready, "base_url" | "auth_url">): Promise<void> {
     for (const customer of this.#all) await customer.meet(ready);
   }
 
