@@ -6,6 +6,7 @@ import { tokenPath } from "../../oauth/oauth.ts";
 import { must } from "../../std/assert.ts";
 import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
 import { ANSWERS, DocumentSchemas, type Json } from "./document-schemas.ts";
+import { eventWebhooks } from "./event-webhooks.ts";
 import { exampleIn, problemIn } from "./example-words.ts";
 import { type RecordedExample, recordedExamples } from "./recorded-examples.ts";
 
@@ -82,15 +83,18 @@ export function finishedDocument(
   };
   const all = { ...tokenPath(elsewhere), ...pathsIn(made.paths as Paths, dialect) };
   const paths = mapValues(all, (path) => mapValues(path, documented));
+  const named = schemas.named();
   return {
     ...made,
     servers: [{ url: baseUrl, description: "This service." }],
     tags: [...tags].map((name) => ({ name, description: must(TAGS[name], `the tag ${name} has a description`) })),
     paths,
+    // In another dialect the recorded events would have to be translated, object by object.
+    ...(named.Event !== undefined && dialect.isOwn && { webhooks: eventWebhooks() }),
     components: {
       securitySchemes: withTokenUrl(made.components as Json, `${tokensUrl}/oauth2/token`),
       headers: { "X-Request-Id": REQUEST_ID_HEADER },
-      schemas: schemas.named(),
+      schemas: named,
     },
   };
 }

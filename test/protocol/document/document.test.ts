@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EVENT_TYPES } from "../../../src/events/events.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
 interface Schema {
@@ -45,6 +46,7 @@ interface Operation {
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly webhooks: Readonly<Record<string, { readonly post: Operation }>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
@@ -175,6 +177,17 @@ test("every amount has the pattern, and metadata its bounds", () => {
   };
   for (const field of ["metadata", "recipient_metadata"])
     expect(propertiesOf("NewTransfer")[field]).toMatchObject(bounds);
+});
+
+test("each type of event is a webhook, with an example of that type", () => {
+  const examples = Object.entries(document.webhooks).map(([type, { post }]) => [
+    type,
+    post.requestBody?.content["application/json"],
+  ]);
+  const shown = { schema: { $ref: "#/components/schemas/Event" } };
+  expect(examples).toHaveLength(EVENT_TYPES.length - 1);
+  for (const type of EVENT_TYPES.filter((one) => one !== "order.expired"))
+    expect(Object.fromEntries(examples)[type]).toMatchObject({ ...shown, example: { type } });
 });
 
 test("each list has the page that the table of operations in docs/contract.md has for it", async () => {
