@@ -89,7 +89,7 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
     // First answer the requests that wait for a fill, or closing would wait for them.
     { name: "waits for fills", start: () => () => domain.exchange.stop() },
     ...(isWorker && config.mode === "sandbox" ? [makerComponent(options, service)] : []),
-    { name: "ready file", start: () => writeReadyFile(config.dataDir, addresses) },
+    { name: "ready file", start: () => writeReadyFile(config.dataDir, { ...addresses, coin: config.coin }) },
   ];
 }
 

@@ -1,8 +1,9 @@
 /**
- * Creates what `catalogue.json` has and the database lacks. Rows that exist keep the operator's changes, fees included:
+ * Creates what the catalogue file has and the database lacks. Rows that exist keep the operator's changes, fees included:
  * where they differ from the file, it is said and nothing else is done.
  */
 import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import type { Column, SqlRecord } from "../ledger/columns.ts";
 import { type Database, type Queryable, serverError } from "../postgres/database.ts";
 import { checkTiers } from "./fee-tiers.ts";
@@ -22,29 +23,81 @@ export class CatalogueError extends Error {
   override readonly name = "CatalogueError";
 }
 
-export async function readCatalogueFile(): Promise<CatalogueFile> {
-  const text = await readFile(new URL("../../catalogue.json", import.meta.url), "utf8");
+/** What the operator chose, if anything. */
+export interface CatalogueChoice {
+  /** The operator's file. Undefined: `catalogue.json`. */
+  readonly catalogue?: string | undefined;
+  /** A stablecoin to add, with a market against USD. */
+  readonly coin?: string | undefined;
+}
+
+const OWN_FILE = fileURLToPath(new URL("../../catalogue.json", import.meta.url));
+
+/** @throws CatalogueError when it is not a catalogue. */
+export async function readCatalogueFile({ catalogue, coin }: CatalogueChoice = {}): Promise<CatalogueFile> {
+  const text = await readFile(catalogue ?? OWN_FILE, "utf8");
+  const file = parseCatalogue(text);
+  return coin === undefined ? file : withCoin(file, coin);
+}
+
+function parseCatalogue(text: string): CatalogueFile {
+  let file: Partial<CatalogueFile>;
   try {
-    return JSON.parse(text) as CatalogueFile;
+    file = JSON.parse(text) as CatalogueFile;
   } catch (error) {
     throw new CatalogueError(`catalogue.json is not JSON: ${(error as Error).message}`);
   }
+  const { assets, markets, fee_tiers } = file ?? {};
+  if (Array.isArray(assets) && Array.isArray(markets) && Array.isArray(fee_tiers))
+    return { assets, markets, fee_tiers };
+  throw new CatalogueError("catalogue.json is not an object with the lists assets, markets and fee_tiers");
+}
+
+/** Adds the coin, and its market with the steps and limits that coins of such precision have. */
+function withCoin({ assets, markets, fee_tiers }: CatalogueFile, code: string): CatalogueFile {
+  const existing = assets.find((asset) => asset.code === code);
+  if (existing !== undefined && existing.kind !== "stablecoin")
+    throw new CatalogueError(`${code} cannot be a coin of your own: it is ${existing.kind} in catalogue.json`);
+  const market = {
+    ...{ code: `${code}USD`, base: code, quote: "USD", price_decimals: 6, base_decimals: 6, tick: "0.0001" },
+    ...{ min_base_amount: "0.000001", max_base_amount: "5000000" },
+    ...{ min_quote_amount: "0.01", max_quote_amount: "5000000", max_notional_value: "5000000" },
+  };
+  const hasMarket = markets.some(({ code: known }) => known === market.code);
+  return {
+    assets: existing === undefined ? [...assets, { code, kind: "stablecoin", precision: 6 }] : assets,
+    markets: hasMarket ? markets : [...markets, market],
+    fee_tiers,
+  };
 }
 
 /**
  * As the tables' owner. Market numbers are permanent: a new market gets the next one, wherever it stands in the file.
+ * @param namesAll Whether the file is meant to have every asset and market, so that one that it lacks is worth a line.
  * @returns A line for each entry that the file and the database do not agree on.
  * @throws CatalogueError
  */
-export async function fillCatalogue(owner: Database, given?: CatalogueFile): Promise<string[]> {
+export async function fillCatalogue(
+  owner: Database,
+  given?: CatalogueFile,
+  { namesAll = true } = {},
+): Promise<string[]> {
   const file = given ?? (await readCatalogueFile());
-  return owner.transaction(async (transaction) => [
-    ...(await fillAssets(transaction, file)),
-    ...(await fillMarkets(transaction, file)),
+  const fillings = await owner.transaction(async (transaction) => [
+    await fillAssets(transaction, file),
+    await fillMarkets(transaction, file),
   ]);
+  return fillings.flatMap(({ differing, removed }) => (namesAll ? [...differing, ...removed] : differing));
 }
 
-async function fillAssets(transaction: Queryable, { assets }: CatalogueFile): Promise<string[]> {
+/** Lines for the operator. */
+interface Filling {
+  readonly differing: readonly string[];
+  /** Rows that the file no longer has. */
+  readonly removed: readonly string[];
+}
+
+async function fillAssets(transaction: Queryable, { assets }: CatalogueFile): Promise<Filling> {
   return fill("asset", assets, await readAssets(transaction), assetColumns, async (entry, known) => {
     const asset = assetOf(entry);
     if (known === undefined) await insertAsset(transaction, asset);
@@ -52,7 +105,7 @@ async function fillAssets(transaction: Queryable, { assets }: CatalogueFile): Pr
   });
 }
 
-async function fillMarkets(transaction: Queryable, { markets, fee_tiers }: CatalogueFile): Promise<string[]> {
+async function fillMarkets(transaction: Queryable, { markets, fee_tiers }: CatalogueFile): Promise<Filling> {
   const feeTiers = fee_tiers.map(feeTierOf);
   const check = checkTiers(feeTiers);
   if (check.kind === "rejected") {
@@ -82,10 +135,10 @@ async function fill<Compared, Row extends Compared & { readonly code: string }>(
   existing: readonly Row[],
   columns: readonly Column<Compared>[],
   enter: (entry: SqlRecord, existing: Row | undefined) => Promise<Compared>,
-): Promise<string[]> {
+): Promise<Filling> {
   const rows = new Map<unknown, Row>(existing.map((row) => [row.code, row]));
   const seen = new Set<unknown>();
-  const differences: string[] = [];
+  const differing: string[] = [];
   for (const entry of entries) {
     const name = `the ${kind} ${JSON.stringify(entry.code)} of catalogue.json`;
     if (seen.has(entry.code)) throw new CatalogueError(`${name} is there more than once`);
@@ -96,11 +149,11 @@ async function fill<Compared, Row extends Compared & { readonly code: string }>(
     for (const { name: column, text } of columns) {
       const [inFile, stored] = [text(wanted), text(row)];
       if (inFile === stored) continue;
-      differences.push(`${name} has the ${column} ${inFile}, but the database ${stored}, which stays`);
+      differing.push(`${name} has the ${column} ${inFile}, but the database ${stored}, which stays`);
     }
   }
   const removed = existing.filter(({ code }) => !seen.has(code));
-  return [...differences, ...removed.map(({ code }) => `the ${kind} "${code}" is not in catalogue.json, but stays`)];
+  return { differing, removed: removed.map(({ code }) => `the ${kind} "${code}" is not in catalogue.json, but stays`) };
 }
 
 /** Constraints are named for what they require. */

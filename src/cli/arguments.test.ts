@@ -54,7 +54,8 @@ test("a tier is its minimum volume, taker rate and maker rebate", () => {
   }
 });
 
-test("a text has 1 to 100 characters", () => {
+test("a text has 1 to 100 characters, counted as the API does, of whatever script", () => {
+  expect(readText("\u{1f7e1}".repeat(100))).toHaveLength(200);
   expect(readText("x".repeat(100))).toHaveLength(100);
   expect(() => readText("")).toThrow("Must have 1 to 100 characters.");
   expect(() => readText("x".repeat(101))).toThrow("Must have 1 to 100 characters.");

@@ -46,7 +46,9 @@ function parseZeroOrAmount(text: string): Result<Amount, AmountRejection> {
 
 /** The same limits as the API fields that hold the text. */
 export function readText(text: string): string {
-  if (text.length >= 1 && text.length <= 100 && !text.includes("\0")) return text;
+  // Characters, as the API counts them, and not UTF-16 units.
+  const { length } = [...text];
+  if (length >= 1 && length <= 100 && !text.includes("\0")) return text;
   throw new InvalidArgumentError("Must have 1 to 100 characters.");
 }
 

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { Database } from "../postgres/database.ts";
 import { pendingMigrations, SchemaError } from "../postgres/migrations.ts";
+import type { Config } from "../service/config/config.ts";
 import { migrateAs } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { type ProvidedDatabase, provideDatabase } from "../service/provide-database.ts";
@@ -33,7 +34,7 @@ async function migrateDatabase({ serviceRole }: MigrateOptions): Promise<Command
     const role = serviceRole ?? provided.service.user ?? "";
     const applied = await (provided.owner === undefined
       ? checkRunningService(provided)
-      : migrateFor(role, provided.owner, log));
+      : migrateFor(role, provided.owner, log, config));
     return {
       json: { applied, service_role: role },
       prose: applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `applied ${name}`),
@@ -59,6 +60,7 @@ async function migrateFor(
   role: string,
   owner: ProvidedDatabase["service"],
   log: ReturnType<typeof createLogger>,
+  config: Config,
 ): Promise<string[]> {
   const database = open(owner);
   try {
@@ -68,7 +70,7 @@ async function migrateFor(
         `the role ${JSON.stringify(role)} does not exist: create it first (create role ... login password ...)`,
       );
     }
-    return await migrateAs(database, role, log);
+    return await migrateAs(database, role, log, config);
   } finally {
     await database.close();
   }

@@ -24,12 +24,19 @@ const FLUSH_TIMEOUT_MS = 2_000;
 export function addStart(program: Command): void {
   addCommand(program, "start", {
     summary: "start the service; in sandbox mode it prints commands to try",
-    examples: ["start", "start --json"],
-  }).action(serve);
+    examples: ["start", "start --coin ACMEUSD", "start --json"],
+  })
+    .option("--coin <code>", "in a sandbox: a stablecoin of your own, with a market against USD (PARBOOK_COIN)")
+    .action(serve);
 }
 
-async function serve({ json }: { json?: true }): Promise<void> {
-  const config = readConfig(environment);
+interface StartCommandOptions {
+  readonly json?: true;
+  readonly coin?: string;
+}
+
+async function serve({ json, coin }: StartCommandOptions): Promise<void> {
+  const config = readConfig(coin === undefined ? environment : { ...environment, PARBOOK_COIN: coin });
   const log = createLogger(config, json === true ? 2 : 1);
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   let service: Service | undefined;
@@ -141,6 +148,10 @@ function readyLines(service: Service, config: Config): string[] {
   const { baseUrl, authUrl } = service;
   const parties = partiesOf(service, config);
   if (parties !== undefined)
-    return ["", ...tourText(parties, { baseUrl, authUrl, settlementDelayMs: config.settlementDelayMs })];
-  return [`base_url  ${baseUrl}`, `auth_url  ${authUrl}`];
+    return [
+      "",
+      ...tourText(parties, { baseUrl, authUrl, settlementDelayMs: config.settlementDelayMs, coin: config.coin }),
+    ];
+  const docs = config.roles.has("api") ? [`docs      ${baseUrl}/docs`] : [];
+  return [`base_url  ${baseUrl}`, `auth_url  ${authUrl}`, ...docs];
 }

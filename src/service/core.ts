@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
 import { type Catalogue, loadCatalogue } from "../catalogue/catalogue.ts";
-import { fillCatalogue } from "../catalogue/fill-catalogue.ts";
+import { type CatalogueChoice, fillCatalogue, readCatalogueFile } from "../catalogue/fill-catalogue.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
@@ -82,7 +82,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
   const provided = await provideDatabase(config, purpose, (line) => log.info(line));
   const closing: (() => Promise<void> | void)[] = [() => provided.close()];
   try {
-    await migrateOwn(provided, log);
+    await migrateOwn(provided, config, log);
     const database = new Database({
       connection: provided.service,
       maxConnections: 20,
@@ -199,14 +199,14 @@ async function releaseLeases({ service: connection }: ProvidedDatabase, holder: 
   }
 }
 
-async function migrateOwn({ owner, service }: ProvidedDatabase, log: Logger): Promise<void> {
+async function migrateOwn({ owner, service }: ProvidedDatabase, config: Config, log: Logger): Promise<void> {
   if (owner === undefined) return;
   const database = new Database({ connection: owner, maxConnections: 1, onIdleError: () => undefined });
   try {
     // A sandbox may use the service's role as the owner, which may own nothing.
     const isTakenForOwner = owner.user === service.user;
     if (isTakenForOwner && (await pendingMigrations(database)).length === 0) return;
-    await migrateAs(database, service.user ?? "", log).catch((error: unknown) => {
+    await migrateAs(database, service.user ?? "", log, config).catch((error: unknown) => {
       // The check that follows reports what is missing.
       if (!isTakenForOwner || serverError(error)?.code !== INSUFFICIENT_PRIVILEGE) throw error;
     });
@@ -216,11 +216,19 @@ async function migrateOwn({ owner, service }: ProvidedDatabase, log: Logger): Pr
 }
 
 /** Migrates and creates what is new in the catalogue. @returns The names of the applied migrations. */
-export async function migrateAs(owner: Database, serviceRole: string, log: Logger): Promise<string[]> {
+export async function migrateAs(
+  owner: Database,
+  serviceRole: string,
+  log: Logger,
+  choice: CatalogueChoice = {},
+): Promise<string[]> {
+  const file = await readCatalogueFile(choice);
   await owner.checkSessionsAreNotShared();
   const done = await migrate(owner, serviceRole);
   for (const name of done) log.info(`applied migration ${name}`);
-  for (const difference of await fillCatalogue(owner)) log.warn(difference);
+  // Our own file names none of the operator's coins; a file of the operator's may have lost one.
+  const namesAll = choice.catalogue !== undefined;
+  for (const difference of await fillCatalogue(owner, file, { namesAll })) log.warn(difference);
   return done;
 }
 

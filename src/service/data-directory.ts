@@ -16,6 +16,8 @@ export const readyFile = (dataDir: string): string => join(dataDir, "ready.json"
 export interface Addresses {
   readonly baseUrl: string;
   readonly authUrl: string;
+  /** The coin of the sandbox's own, if it has one. */
+  readonly coin?: string | undefined;
 }
 
 /**
@@ -23,11 +25,14 @@ export interface Addresses {
  * `pid` and `started` together identify the process.
  * @returns Removes it.
  */
-export async function writeReadyFile(dataDir: string, { baseUrl, authUrl }: Addresses): Promise<() => Promise<void>> {
+export async function writeReadyFile(
+  dataDir: string,
+  { baseUrl, authUrl, coin }: Addresses,
+): Promise<() => Promise<void>> {
   await makeDataDirectory(dataDir);
   const path = readyFile(dataDir);
   const { pid } = process;
-  const ready = { base_url: baseUrl, auth_url: authUrl, pid, started: await processStart(pid) };
+  const ready = { base_url: baseUrl, auth_url: authUrl, coin, pid, started: await processStart(pid) };
   await writeAtomically(path, `${JSON.stringify(ready)}\n`, 0o644);
   return () => rm(path, { force: true });
 }
@@ -42,7 +47,13 @@ export async function findServiceProcess(dataDir: string): Promise<number | unde
 /** The addresses of the running service; undefined if none runs, even if a stale file is left. */
 export async function findService(dataDir: string): Promise<Addresses | undefined> {
   const text = await readFile(readyFile(dataDir), "utf8").catch(() => "{}");
-  const ready = JSON.parse(text) as { base_url: string; auth_url: string; pid?: number; started?: string };
+  const ready = JSON.parse(text) as {
+    base_url: string;
+    auth_url: string;
+    coin?: string;
+    pid?: number;
+    started?: string;
+  };
   if (ready.pid === undefined || ready.started !== (await processStart(ready.pid))) return undefined;
-  return { baseUrl: ready.base_url, authUrl: ready.auth_url };
+  return { baseUrl: ready.base_url, authUrl: ready.auth_url, coin: ready.coin };
 }

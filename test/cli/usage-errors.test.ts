@@ -27,7 +27,7 @@ test("invalid settings are reported together, and nothing is started", async () 
       "Invalid settings; nothing was started:",
       '  PARBOOK_MODE "test" is not one of sandbox, production',
       '  PARBOOK_PORT "http" is not a whole number from 0 to 65535',
-      "  PARBOOK_DATABSE_URL is not a setting of Parbook",
+      "  PARBOOK_DATABSE_URL is not a setting of Parbook: did you mean PARBOOK_DATABASE_URL?",
       "",
     ].join("\n"),
   });

@@ -146,19 +146,25 @@ test("without the setting there is no maker, and orders of an earlier one are ca
   await never.close();
 });
 
-test("where there is no maker, the two orders of the tour trade with each other", async () => {
-  const alone = await startTestService();
+test("the two orders of the tour trade with each other, with a coin of the sandbox's own too", async () => {
+  const alone = await startTestService({ sandboxMaker: true, coin: "ACMEUSD" });
   const [seller, buyer] = [await alone.customer(), await alone.customer()];
-  const DESK = await alone.profile(seller, { BTC: "1" });
-  const TREASURY = await alone.profile(buyer, { USD: "100" });
+  const TREASURY = await alone.profile(seller, { BTC: "1", ACMEUSD: "100" });
+  const DESK = await alone.profile(buyer, { EUR: "100", USD: "100" });
   const party = { clientId: "", clientSecret: "", treasury: TREASURY, payouts: TREASURY, desk: DESK };
-  const orders = tourSteps({ acme: party, borealis: party }).filter(({ url }) => url.endsWith("/orders"));
-  expect(orders.map(({ as }) => as)).toEqual(["BOREALIS", "ACME"]);
-  const sold = await trade(alone, seller, DESK, orders[0]?.json ?? {});
-  const bought = await trade(alone, buyer, TREASURY, orders[1]?.json ?? {});
-  expect(bought).toMatchObject({ status: "FILLED", amount_filled: "0.001", volume_weighted_average_price: "92000" });
-  const { body } = await alone.call("GET", `/v2/profiles/${DESK}/orders/${sold.id}`, { as: seller.token });
-  expect(body.status).toBe("FILLED");
+  const expected = [
+    { coin: undefined, amount_filled: "0.001", volume_weighted_average_price: "80000" },
+    { coin: "ACMEUSD", amount_filled: "40", volume_weighted_average_price: "1" },
+  ];
+  for (const { coin, ...filled } of expected) {
+    const orders = tourSteps({ acme: party, borealis: party }, coin).filter(({ url }) => url.endsWith("/orders"));
+    expect(orders.map(({ as }) => as)).toEqual(["ACME", "BOREALIS"]);
+    const [ask, bid] = orders.map(({ json }) => ({ ...json, ref_id: alone.service.core.ids.next() }));
+    const sold = await trade(alone, seller, TREASURY, ask ?? {});
+    expect(await trade(alone, buyer, DESK, bid ?? {})).toMatchObject({ status: "FILLED", ...filled });
+    const { body } = await alone.call("GET", `/v2/profiles/${TREASURY}/orders/${sold.id}`, { as: seller.token });
+    expect(body.status).toBe("FILLED");
+  }
   await expectBooksBalance(alone.db.owner);
   await alone.close();
 });

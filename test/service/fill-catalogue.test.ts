@@ -96,3 +96,17 @@ test("a new market is created wherever it stands in the file, and every other ke
   ]);
   expect(await fillCatalogue(db.owner, longer)).toEqual([]);
 });
+
+test("a coin of one's own comes with its market, and a database that has it says nothing when the coin is not named again", async () => {
+  const withCoin = await readCatalogueFile({ coin: "ACMECOIN" });
+  expect(withCoin.assets.at(-1)).toEqual({ code: "ACMECOIN", kind: "stablecoin", precision: 6 });
+  expect(withCoin.markets.at(-1)).toMatchObject({ code: "ACMECOINUSD", base: "ACMECOIN", quote: "USD" });
+  expect(await readCatalogueFile({ coin: "USDP" })).toEqual(file);
+  await expect(readCatalogueFile({ coin: "BTC" })).rejects.toThrow(
+    "BTC cannot be a coin of your own: it is crypto in catalogue.json",
+  );
+  await fillCatalogue(db.owner, withCoin, { namesAll: false });
+  expect(await marketsIn()).toContainEqual({ code: "ACMECOINUSD", number: expect.any(Number) });
+  expect(await fillCatalogue(db.owner, file, { namesAll: false })).toEqual([]);
+  expect(await fillCatalogue(db.owner, file)).toContain('the asset "ACMECOIN" is not in catalogue.json, but stays');
+});

@@ -91,6 +91,8 @@ export async function startTestService(
     databaseUrl: urlOf({ ...db, connection: await through(db.connection) }),
     migrateUrl: urlOf(db, "owner"),
     bootstrap,
+    catalogue: undefined,
+    coin: undefined,
     dialect: undefined,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,

@@ -4,7 +4,7 @@
  */
 import { assert } from "../../std/assert.ts";
 import { CHECKS, isCheckName } from "./field-formats.ts";
-import { nearestName } from "./nearest-name.ts";
+import { nearestName } from "../../std/nearest-name.ts";
 import { badRequest, type Problem, type ProblemMeta } from "./problems.ts";
 
 /** A field of a request that breaks a rule. Sent as it is in `meta.errors`. */

@@ -40,7 +40,7 @@ async function takeTour(): Promise<CommandResult> {
   const addresses = await readReady(config);
   const values = new Map(Object.entries({ ...tourValues(parties, addresses), RUN: new IdSource().next() }));
   const taken: StepResult[] = [];
-  for (const step of tourSteps(parties)) {
+  for (const step of tourSteps(parties, addresses.coin)) {
     taken.push(await take(step, values, config.settlementDelayMs + SETTLEMENT_GRACE_MS));
     // Later steps depend on earlier ones.
     if (taken.at(-1)?.wrong.length !== 0) break;

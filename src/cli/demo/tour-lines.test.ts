@@ -14,15 +14,23 @@ test("the operations come in dependency order", () => {
   expect(paths).toEqual([
     "/oauth2/token",
     "/oauth2/token",
-    "/v2/sandbox/profiles/$TREASURY/deposit",
+    "/v2/sandbox/profiles/$DESK/deposit",
     "/v2/transfer/platform",
     "/v2/conversion/stablecoins",
     "/v2/conversion/stablecoins/$MINT",
-    "/v2/profiles/$DESK/orders",
     "/v2/profiles/$TREASURY/orders",
+    "/v2/profiles/$DESK/orders",
     "/v2/executions",
-    "/v2/profiles/$TREASURY/orders/$BUY",
+    "/v2/profiles/$DESK/orders/$BUY",
   ]);
+});
+
+test("a coin of the sandbox's own is minted, traded on its market and redeemed", () => {
+  const text = tourLines(PARTIES, { ...ADDRESSES, settlementDelayMs: 0, coin: "ACMEUSD" }).join("\n");
+  expect(text).toContain('"source_asset":"USD","target_asset":"ACMEUSD"');
+  expect(text.match(/"market":"ACMEUSDUSD"/g)).toHaveLength(2);
+  expect(text).toContain('"source_asset":"ACMEUSD","target_asset":"USD"');
+  expect(text).not.toContain("PYUSD");
 });
 
 test("lines fit a terminal, with and without a wait for settlement", () => {

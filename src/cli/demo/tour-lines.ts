@@ -11,6 +11,8 @@ interface TourAddresses {
   readonly baseUrl: string;
   readonly authUrl: string;
   readonly settlementDelayMs: number;
+  /** The sandbox's own, if it has one. */
+  readonly coin?: string | undefined;
 }
 
 /** What `start` prints in sandbox mode. */
@@ -19,10 +21,11 @@ export function tourText(parties: TourParties, addresses: TourAddresses): string
   return [
     `base_url  ${addresses.baseUrl}`,
     `auth_url  ${addresses.authUrl}`,
+    `docs      ${addresses.baseUrl}/docs`,
     `client    ${acme.clientId}, secret ${acme.clientSecret}`,
     `profiles  treasury ${acme.treasury}, payouts ${acme.payouts}`,
     "",
-    "Paste these lines into a shell, or run npm run demo:",
+    "Paste these lines into a shell, or run parbook demo (npm run demo):",
     "",
     ...tourLines(parties, addresses),
     "",
@@ -38,7 +41,7 @@ export function tourLines(parties: TourParties, addresses: TourAddresses): strin
     `TREASURY=${TREASURY} PAYOUTS=${PAYOUTS}`,
     `DESK=${DESK} RUN=$(date +%s)-$$ JSON='Content-Type: application/json'`,
     `field() { sed "s/.*\\"$1\\":\\"\\([^\\"]*\\)\\".*/\\1/"; }`,
-    ...tourSteps(parties).flatMap((step) => stepLines(step, waitSeconds)),
+    ...tourSteps(parties, addresses.coin).flatMap((step) => stepLines(step, waitSeconds)),
   ];
 }
 

@@ -52,22 +52,26 @@ export function tourParties({ customers: [acme, borealis] }: BootstrapFile): Tou
 /** Values known before the first step. The caller adds `RUN`, which makes every ref_id unique. */
 export function tourValues(
   { acme, borealis }: TourParties,
-  { baseUrl, authUrl }: { baseUrl: string; authUrl: string },
+  { baseUrl, authUrl }: { readonly baseUrl: string; readonly authUrl: string },
 ) {
   return { API: baseUrl, AUTH: authUrl, TREASURY: acme.treasury, PAYOUTS: acme.payouts, DESK: borealis.desk };
 }
 
-/** In dependency order. The tour can be repeated at any time. */
-export function tourSteps(parties: TourParties): readonly TourStep[] {
+/**
+ * In dependency order. The tour can be repeated at any time.
+ * @param coin The sandbox's own, which is then minted, traded and redeemed.
+ */
+export function tourSteps(parties: TourParties, coin: string | undefined): readonly TourStep[] {
+  const trade = coin === undefined ? BITCOIN_TRADE : coinTrade(coin);
   return [
     { title: "A token for each of two customers, by multipart form", ...tokenStep("ACME", parties.acme) },
     tokenStep("BOREALIS", parties.borealis),
     {
       title: "A sandbox deposit",
-      as: "ACME",
+      as: "BOREALIS",
       method: "POST",
-      url: "$API/v2/sandbox/profiles/$TREASURY/deposit",
-      json: { asset: "USD", amount: "1000" },
+      url: "$API/v2/sandbox/profiles/$DESK/deposit",
+      json: { asset: trade.quote, amount: "100" },
       expected: { activity_id: ID },
     },
     {
@@ -84,8 +88,9 @@ export function tourSteps(parties: TourParties): readonly TourStep[] {
       },
       expected: { id: ID, direction: /^DEBIT$/, status: /^COMPLETED$/, total: /^25\.5$/ },
     },
-    ...conversionSteps,
-    ...orderSteps,
+    ...mintSteps(coin ?? "PYUSD"),
+    ...tradeSteps(trade),
+    ...(coin === undefined ? [] : redemptionSteps(coin)),
   ];
 }
 
@@ -100,65 +105,92 @@ function tokenStep(name: "ACME" | "BOREALIS", { clientId, clientSecret }: TourCl
   };
 }
 
-const conversionSteps: readonly TourStep[] = [
-  {
-    title: "A conversion that mints PYUSD, before and after settlement",
-    as: "ACME",
-    method: "POST",
-    url: "$API/v2/conversion/stablecoins",
-    json: { profile_id: "$TREASURY", amount: "100", source_asset: "USD", target_asset: "PYUSD", ref_id: "mint-$RUN" },
-    keep: { name: "MINT", field: "id" },
-    expected: { id: ID, status: /^CREATED$/ },
-  },
-  {
-    as: "ACME",
-    method: "GET",
-    url: "$API/v2/conversion/stablecoins/$MINT",
-    waits: true,
-    expected: { id: ID, status: /^SETTLED$/, settled_at: /Z$/ },
-  },
-];
-
-/**
- * The sandbox's market maker takes the other side of both. Without it the two orders trade with each other: the sell is
- * priced below the maker's bids but within the 15 % price collar, and the buy spends exactly the sell's value.
- */
-const orderSteps: readonly TourStep[] = [
-  {
-    title: "One order from each customer: a limit sell at 92000, a market buy",
-    as: "BOREALIS",
-    method: "POST",
-    url: "$API/v2/profiles/$DESK/orders",
-    json: { side: "SELL", market: "BTCUSD", type: "LIMIT", base_amount: "0.001", price: "92000", ref_id: "ask-$RUN" },
-    expected: { id: ID, status: /^(PENDING_SUBMISSION|SUBMITTED|OPEN|FILLED)$/ },
-  },
-  {
-    as: "ACME",
-    method: "POST",
-    url: "$API/v2/profiles/$TREASURY/orders",
-    json: {
-      side: "BUY",
-      market: "BTCUSD",
-      type: "MARKET",
-      quote_amount: "92",
-      await_fill_millis: 5_000,
-      ref_id: "buy-$RUN",
+function conversionSteps(name: string, title: string, conversion: Readonly<Record<string, string>>): TourStep[] {
+  return [
+    {
+      title,
+      as: "ACME",
+      method: "POST",
+      url: "$API/v2/conversion/stablecoins",
+      json: { profile_id: "$TREASURY", ...conversion, ref_id: `${name.toLowerCase()}-$RUN` },
+      keep: { name, field: "id" },
+      expected: { id: ID, status: /^CREATED$/ },
     },
-    keep: { name: "BUY", field: "id" },
-    expected: { id: ID, status: /^FILLED$/ },
-  },
-  {
-    title: "The list of executions",
-    as: "ACME",
-    method: "GET",
-    url: "$API/v2/executions?order_id=$BUY",
-    expected: { "items.0.order_id": ID, "items.0.side": /^BUY$/ },
-  },
-  {
-    title: "One order",
-    as: "ACME",
-    method: "GET",
-    url: "$API/v2/profiles/$TREASURY/orders/$BUY",
-    expected: { id: ID, status: /^FILLED$/, amount_filled: /[1-9]/ },
-  },
-];
+    {
+      as: "ACME",
+      method: "GET",
+      url: `$API/v2/conversion/stablecoins/$${name}`,
+      waits: true,
+      expected: { id: ID, status: /^SETTLED$/, settled_at: /Z$/ },
+    },
+  ];
+}
+
+const mintSteps = (coin: string): TourStep[] =>
+  conversionSteps("MINT", `A conversion that mints ${coin}, before and after settlement`, {
+    amount: "100",
+    source_asset: "USD",
+    target_asset: coin,
+  });
+
+const redemptionSteps = (coin: string): TourStep[] =>
+  conversionSteps("BURN", `A conversion that redeems ${coin}: its reserve pays the USD`, {
+    amount: "10",
+    source_asset: coin,
+    target_asset: "USD",
+  });
+
+/** On a market that the sandbox's market maker leaves alone, so that the two customers trade with each other. */
+interface Trade {
+  readonly market: string;
+  readonly quote: string;
+  readonly base_amount: string;
+  readonly price: string;
+  /** The product of both. */
+  readonly value: string;
+}
+
+const BITCOIN_TRADE: Trade = { market: "BTCEUR", quote: "EUR", base_amount: "0.001", price: "80000", value: "80" };
+
+const coinTrade = (coin: string): Trade => ({
+  market: `${coin}USD`,
+  quote: "USD",
+  base_amount: "40",
+  price: "1",
+  value: "40",
+});
+
+function tradeSteps({ market, base_amount, price, value }: Trade): readonly TourStep[] {
+  return [
+    {
+      title: "One order from each customer, which trade with each other",
+      as: "ACME",
+      method: "POST",
+      url: "$API/v2/profiles/$TREASURY/orders",
+      json: { side: "SELL", market, type: "LIMIT", base_amount, price, ref_id: "ask-$RUN" },
+      expected: { id: ID, status: /^(PENDING_SUBMISSION|SUBMITTED|OPEN|FILLED)$/ },
+    },
+    {
+      as: "BOREALIS",
+      method: "POST",
+      url: "$API/v2/profiles/$DESK/orders",
+      json: { side: "BUY", market, type: "MARKET", quote_amount: value, await_fill_millis: 5_000, ref_id: "buy-$RUN" },
+      keep: { name: "BUY", field: "id" },
+      expected: { id: ID, status: /^FILLED$/ },
+    },
+    {
+      title: "The list of executions",
+      as: "BOREALIS",
+      method: "GET",
+      url: "$API/v2/executions?order_id=$BUY",
+      expected: { "items.0.order_id": ID, "items.0.side": /^BUY$/ },
+    },
+    {
+      title: "One order",
+      as: "BOREALIS",
+      method: "GET",
+      url: "$API/v2/profiles/$DESK/orders/$BUY",
+      expected: { id: ID, status: /^FILLED$/, amount_filled: /[1-9]/ },
+    },
+  ];
+}

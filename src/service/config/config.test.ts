@@ -31,6 +31,8 @@ test("without settings it is a sandbox on loopback with an embedded database", (
     databaseUrl: undefined,
     migrateUrl: undefined,
     bootstrap: undefined,
+    catalogue: undefined,
+    coin: undefined,
     dialect: undefined,
     roles: new Set(["api", "auth", "engine", "worker"]),
     settlementDelayMs: 0,
@@ -63,6 +65,7 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     PARBOOK_DATABASE_URL: "postgres://parbook@db/parbook?sslmode=verify-full",
     PARBOOK_MIGRATE_URL: "postgresql://owner@db/parbook?ssl=true",
     PARBOOK_BOOTSTRAP: "/etc/parbook.json",
+    PARBOOK_CATALOGUE: "/etc/catalogue.json",
     PARBOOK_DIALECT: "/etc/words.json",
     PARBOOK_ROLES: "api, engine",
     PARBOOK_SETTLEMENT_DELAY_MS: "250",
@@ -93,6 +96,8 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     databaseUrl: "postgres://parbook@db/parbook?sslmode=verify-full",
     migrateUrl: "postgresql://owner@db/parbook?ssl=true",
     bootstrap: "/etc/parbook.json",
+    catalogue: "/etc/catalogue.json",
+    coin: undefined,
     dialect: "/etc/words.json",
     roles: new Set(["api", "engine"]),
     settlementDelayMs: 250,
@@ -156,7 +161,7 @@ test("everything that is wrong is said at once, and no password with it", () => 
     'PARBOOK_SIGNING_KEY_DAYS "0" is not a whole number from 1 to 3650',
     'PARBOOK_LOG_LEVEL "loud" is not one of trace, debug, info, warn, error, fatal, silent',
     "PARBOOK_TLS_CERT and PARBOOK_TLS_KEY belong together: set both or neither",
-    "PARBOOK_DATABSE_URL is not a setting of Parbook",
+    "PARBOOK_DATABSE_URL is not a setting of Parbook: did you mean PARBOOK_DATABASE_URL?",
   ]);
 });
 
@@ -348,4 +353,16 @@ test("a public address is a host and perhaps a port and a path, and what else it
     expect(lines("https://@localhost")).toEqual([`${name} ${rule}`]);
     expect(lines("https://localhost:26080/parbook/")).toEqual([]);
   }
+});
+
+test("a coin of one's own is a code that fits its market's, and is for sandboxes", () => {
+  expect(readConfig({ PARBOOK_COIN: "ACMEUSD" }).coin).toBe("ACMEUSD");
+  for (const wrong of ["acmeusd", "A", "A".repeat(14), "A-B"]) {
+    expect(() => readConfig({ PARBOOK_COIN: wrong })).toThrow(
+      `PARBOOK_COIN "${wrong}" is not a code of 2 to 13 capitals or digits, such as ACMEUSD`,
+    );
+  }
+  expect(() => readConfig({ PARBOOK_COIN: "ACMEUSD", PARBOOK_MODE: "production" })).toThrow(
+    "PARBOOK_COIN (--coin) is for a sandbox: in production list the coin in PARBOOK_CATALOGUE",
+  );
 });

@@ -3,6 +3,7 @@
  * reported together, before anything is started.
  */
 import { resolve } from "node:path";
+import { nearestName } from "../../std/nearest-name.ts";
 import type { Network } from "../../std/network.ts";
 import { isPlainPath } from "../../std/paths.ts";
 import { DEFAULT_RATES, type RequestRates } from "../../web/limits/rates.ts";
@@ -40,6 +41,10 @@ export interface Config {
   readonly migrateUrl: string | undefined;
   /** A file. Undefined in sandbox mode: a demo file, created in the data directory. */
   readonly bootstrap: string | undefined;
+  /** A file with the assets and markets. Undefined: our own catalogue.json. */
+  readonly catalogue: string | undefined;
+  /** A stablecoin of a sandbox's own, with a market against USD. */
+  readonly coin: string | undefined;
   /** A file with the words of another brand. Undefined: our own. */
   readonly dialect: string | undefined;
   readonly roles: ReadonlySet<Role>;
@@ -121,6 +126,8 @@ export function readConfig(environment: Environment): Config {
     databaseUrl: get("PARBOOK_DATABASE_URL", databaseAddress),
     migrateUrl: get("PARBOOK_MIGRATE_URL", databaseAddress),
     bootstrap,
+    catalogue: get("PARBOOK_CATALOGUE", file),
+    coin: get("PARBOOK_COIN", coin),
     dialect: get("PARBOOK_DIALECT", file),
     roles: get("PARBOOK_ROLES", { absent: new Set(ROLES), read: readRoles }),
     settlementDelayMs: get("PARBOOK_SETTLEMENT_DELAY_MS", wholeNumber(0, 0, 30 * 24 * 60 * 60 * 1_000)),
@@ -173,6 +180,9 @@ function contradictions(config: Config): string[] {
   if (config.mode === "production" && config.sandboxMaker) {
     lines.push("PARBOOK_SANDBOX_MAKER is on in production: the market maker trades with unfunded deposits");
   }
+  if (config.mode === "production" && config.coin !== undefined) {
+    lines.push("PARBOOK_COIN (--coin) is for a sandbox: in production list the coin in PARBOOK_CATALOGUE");
+  }
   return [...lines, ...transportContradictions(config)];
 }
 
@@ -180,7 +190,10 @@ function contradictions(config: Config): string[] {
 function unknownSettings(environment: Environment, known: ReadonlySet<string>): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith("PARBOOK_") && !known.has(name))
-    .map((name) => `${name} is not a setting of Parbook`);
+    .map((name) => {
+      const meant = nearestName(name, [...known]);
+      return `${name} is not a setting of Parbook${meant === undefined ? "" : `: did you mean ${meant}?`}`;
+    });
 }
 
 /** The value, unless it may contain a password or key. */
@@ -195,6 +208,15 @@ const walArchive: Setting<string | undefined> = {
     isPlainPath(resolve(text))
       ? resolve(text)
       : new InvalidValue("is not a directory whose path has only letters, digits and ._-/"),
+};
+
+/** Its market has a code of at most 16 characters, which ends in USD. */
+const coin: Setting<string | undefined> = {
+  absent: undefined,
+  read: (text) =>
+    /^[A-Z0-9]{2,13}$/.test(text)
+      ? text
+      : new InvalidValue("is not a code of 2 to 13 capitals or digits, such as ACMEUSD"),
 };
 
 const file: Setting<string | undefined> = { absent: undefined, read: (text) => resolve(text) };

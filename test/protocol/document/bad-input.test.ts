@@ -3,7 +3,7 @@
  * OpenAPI document, so a new field or parameter is covered when it is documented.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { nearestName } from "../../../src/api/problems/nearest-name.ts";
+import { nearestName } from "../../../src/std/nearest-name.ts";
 import { expectBooksBalance } from "../../support/books.ts";
 import {
   addressOf,
