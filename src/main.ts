@@ -52,7 +52,7 @@ export interface StartOptions extends BuildOptions {
 export async function startService(options: StartOptions): Promise<Service> {
   const { config, log } = options;
   requireTls(config);
-  const observers = observersOf(config);
+  const observers = observersOf(config, log, options.requestLog);
   const shared = await sharedServerOptions(config, observers.metrics);
   const core = await openCore(config, "serve", log, laneObserver(observers));
   const service = await build(options, core, observers, shared).catch(async (error: unknown) => {

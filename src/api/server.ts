@@ -65,7 +65,7 @@ import { ApiDialect } from "./dialect/api-dialect.ts";
 import { BODY_LIMIT_BYTES, createErrorHandler, respondToClientError } from "./error-handler.ts";
 import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi/openapi.ts";
-import { referencePage } from "./openapi/reference-page.ts";
+import { type DemoClient, referencePage } from "./openapi/reference-page.ts";
 import { problemPages } from "./problems/problem-pages.ts";
 import { notFound, Problem, problemBody, unavailable } from "./problems/problems.ts";
 import { requestIdOf } from "./request-id.ts";
@@ -97,6 +97,8 @@ export interface ApiOptions {
   readonly answers?: UnsentByAccess;
   /** Called with the number of connections closed because their responses were read too slowly. */
   readonly onCutOff?: ((count: number) => void) | undefined;
+  /** The client with which /docs signs in by itself. Absent: none. */
+  readonly demoClient?: DemoClient | undefined;
   /** Called on every access denial. Not awaited. */
   readonly onDenied?: (denial: AccessDenial) => void;
   /** Adds its hooks before all others, so that metrics and traces include rejected requests. */
@@ -200,7 +202,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   });
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl, dialect);
-  await referencePage(api, options.authUrl);
+  await referencePage(api, options);
   return api;
 }
 

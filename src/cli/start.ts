@@ -6,6 +6,7 @@ import type { Service } from "../main.ts";
 import { type Config, readConfig } from "../service/config/config.ts";
 import { environment } from "../service/config/environment.ts";
 import { createLogger } from "../service/logger.ts";
+import type { RequestLogForm } from "../service/request-log.ts";
 import { addCommand } from "./command.ts";
 import { type TourParties, tourParties } from "./demo/tour.ts";
 import { tourText } from "./demo/tour-lines.ts";
@@ -27,15 +28,17 @@ export function addStart(program: Command): void {
     examples: ["start", "start --coin ACMEUSD", "start --json"],
   })
     .option("--coin <code>", "in a sandbox: a stablecoin of your own, with a market against USD (PARBOOK_COIN)")
+    .option("--quiet", "log no requests; otherwise they are logged in production, and on a terminal")
     .action(serve);
 }
 
 interface StartCommandOptions {
   readonly json?: true;
   readonly coin?: string;
+  readonly quiet?: true;
 }
 
-async function serve({ json, coin }: StartCommandOptions): Promise<void> {
+async function serve({ json, coin, quiet }: StartCommandOptions): Promise<void> {
   const config = readConfig(coin === undefined ? environment : { ...environment, PARBOOK_COIN: coin });
   const log = createLogger(config, json === true ? 2 : 1);
   const inTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
@@ -47,7 +50,8 @@ async function serve({ json, coin }: StartCommandOptions): Promise<void> {
   void stopRequested.then(() => stopping.abort());
   // Not imported above: the servers take longer to load than most commands to run.
   const { startService } = await import("../main.ts");
-  service = await startService({ config, log, stopping: stopping.signal });
+  const requestLog = quiet === true ? undefined : requestLogOf(config, json === true ? process.stderr : process.stdout);
+  service = await startService({ config, log, requestLog, stopping: stopping.signal });
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
   const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));
   // The service does not depend on a reader.
@@ -58,6 +62,11 @@ async function serve({ json, coin }: StartCommandOptions): Promise<void> {
   log.info("stopped in order");
   setTimeout(() => process.exit(), FLUSH_TIMEOUT_MS).unref();
   if (signal === "SIGHUP" && inTerminal) endBy(signal);
+}
+
+function requestLogOf({ mode }: Config, output: NodeJS.WriteStream): RequestLogForm | undefined {
+  if (output.isTTY) return "line";
+  return mode === "production" ? "record" : undefined;
 }
 
 /** Node restores the terminal's settings on a normal exit, and aborts if the terminal is gone. Exit by signal avoids that. */

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Verify } from "../api/access/guard.ts";
 import { PROBLEM_KINDS } from "../api/problems/problems.ts";
 import { healthRoutes } from "../api/routes/health.ts";
-import { type Api, createApi } from "../api/server.ts";
+import { type Api, type ApiOptions, createApi } from "../api/server.ts";
 import { createConversions } from "../conversions/conversions.ts";
 import { Settlement } from "../conversions/settlement.ts";
 import { createEvents } from "../events/events.ts";
@@ -35,12 +35,15 @@ import { judgeOpenFiles } from "./doctor/examine-node.ts";
 import { logFindings } from "./doctor/log-findings.ts";
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
+import type { RequestLogForm } from "./request-log.ts";
 import { shareTokenEndpoint } from "./share-token-endpoint.ts";
 import { measureHandshakeMs, readTls, type Tls } from "./tls.ts";
 
 export interface BuildOptions {
   readonly config: Config;
   readonly log: Logger;
+  /** Absent: requests are not logged. */
+  readonly requestLog?: RequestLogForm | undefined;
   /** Extra routes, for benchmarks. */
   readonly addRoutes?: ((api: Api) => void) | undefined;
 }
@@ -123,7 +126,10 @@ export async function build(
     baseUrl: () => addresses.baseUrl,
     authUrl: () => addresses.authUrl,
   });
-  const api = await buildApi(config, core, domain, oauth, addresses, { ...shared, onDenied, observers, dialect });
+  const results: Built["results"] = { bootstrap: undefined, metricsUrl: undefined };
+  const demoClient = demoClientOf(config, results);
+  const reached = { ...shared, onDenied, observers, dialect, demoClient };
+  const api = await buildApi(config, core, domain, oauth, addresses, reached);
   if (dialectFile !== undefined) rejectMistakes(dialectFile, knownWords(config, core, api));
   if (config.roles.has("auth")) {
     const isDiscovered = (path: string): boolean =>
@@ -137,7 +143,6 @@ export async function build(
   }
   addRoutes?.(api);
   const certificate = certificateInUse(shared.tls, bounds.handshakes);
-  const results = { bootstrap: undefined, metricsUrl: undefined };
   return {
     core,
     observers,
@@ -152,6 +157,18 @@ export async function build(
     addresses,
     results,
   };
+}
+
+/**
+ * The client with which /docs signs in by itself: in a sandbox that only this machine reaches, and that has the demo.
+ */
+function demoClientOf(
+  { mode, host, baseUrl, bootstrap, roles }: Config,
+  results: Built["results"],
+): ApiOptions["demoClient"] {
+  const isLocal = host === "127.0.0.1" && baseUrl === undefined;
+  if (mode !== "sandbox" || bootstrap !== undefined || !isLocal || !roles.has("auth")) return undefined;
+  return () => results.bootstrap?.customers[0]?.clients?.[0];
 }
 
 /** Of the servers: what a handshake costs depends on its key. */
@@ -243,6 +260,7 @@ async function buildApi(
     readonly onDenied: (denial: AccessDenial) => void;
     readonly observers: Observers;
     readonly dialect: Dialect;
+    readonly demoClient: ApiOptions["demoClient"];
   },
 ): Promise<Api> {
   const verify: Verify = (token, address) => oauth.verify(token, address);

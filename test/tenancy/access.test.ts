@@ -86,6 +86,7 @@ const BURSTS: Readonly<Record<RateClass, string>> = {
 const UNDOCUMENTED = [
   ...["/docs", "/docs/favicon-32x32.png", "/docs/initializer.js", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"],
   ...[
+    "/",
     "/executiondata",
     "/executiondata/{}",
     "/marketdata",

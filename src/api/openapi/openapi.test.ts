@@ -1,6 +1,9 @@
+import { runInNewContext } from "node:vm";
 import { Type } from "typebox";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { ask, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
+import { must } from "../../std/assert.ts";
+import { PROGRAM_VERSION } from "../../std/program-version.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { PROBLEM_PAGES } from "../problems/problem-texts.ts";
 import { Amount, Body, ListOf, ListQuery, Metadata, RefId, Timestamp, UuidText } from "../requests/schemas.ts";
@@ -194,6 +197,60 @@ test("the reference page and all that it loads come from here, and it may load n
   for (const path of loaded) expect((await ask(toy, path, { token: null })).status).toBe(200);
   expect(String(page.body)).not.toMatch(/<script>|<style|style=/);
 });
+
+test("/ sends browsers to the reference page, and tells programs where it is", async () => {
+  const browser = await fetch(toy.url, { headers: { accept: "text/html,*/*" }, redirect: "manual" });
+  expect([browser.status, browser.headers.get("location")]).toEqual([302, "/docs"]);
+  const program = await ask(toy, "/", { token: null });
+  expect(program.body).toEqual({ name: "Parbook", version: PROGRAM_VERSION, docs: "/docs", openapi: "/openapi.json" });
+});
+
+test("in a sandbox the reference page signs in by itself, with a client that only its own address is told", async () => {
+  expect((await ask(toy, "/docs/demo-client", { token: null })).status).toBe(404);
+  expect((await ask(toy, "/docs/initializer.js", { token: null })).body).not.toContain("demo");
+  const client = { client_id: "acme-1a2b3c", client_secret: "of the demo" };
+  const sandbox = await startToyApi(undefined, { demoClient: () => ({ ...client, scopes: ["*"] }) });
+  onTestFinished(() => sandbox.close());
+  const told = await ask(sandbox, "/docs/demo-client", { token: null });
+  expect(told.body).toEqual(client);
+  expect(told.headers).toMatchObject({ "cross-origin-resource-policy": "same-origin", "cache-control": "no-store" });
+  const script = String((await ask(sandbox, "/docs/initializer.js", { token: null })).body);
+  const page = await runInitializer(script, client);
+  const sent = async (request: object) => (await page.requestInterceptor({ headers: {}, ...request })).headers;
+  expect(await sent({ url: "/v2/profiles" })).toEqual({ Authorization: "Bearer t-1" });
+  expect(await sent({ url: "/v2/transfers" })).toEqual({ Authorization: "Bearer t-1" });
+  expect(await sent({ headers: { Authorization: "Bearer mine" } })).toEqual({ Authorization: "Bearer mine" });
+  expect(await sent({ loadSpec: true })).toEqual({});
+});
+
+test("the demo's client is not told to a page whose name was made to lead to this machine", async () => {
+  const client = { client_id: "acme-1a2b3c", client_secret: "of the demo" };
+  const sandbox = await startToyApi(undefined, { demoClient: () => client });
+  onTestFinished(() => sandbox.close());
+  const answer = await sandbox.api.inject({ url: "/docs/demo-client", headers: { host: "attacker.example:8080" } });
+  expect(answer.statusCode).toBe(404);
+});
+
+interface Page {
+  readonly requestInterceptor: (request: object) => Promise<{ readonly headers: object }>;
+}
+
+/** As a browser does, which gets one token for the client. */
+async function runInitializer(script: string, client: object): Promise<Page> {
+  let tokens = 0;
+  let page: Page | undefined;
+  const answer = (body: object) => ({ ok: true, json: async () => body });
+  const fetch = async (path: string) => {
+    if (path === "/docs/demo-client") return answer(client);
+    tokens += 1;
+    return answer({ access_token: `t-${tokens}` });
+  };
+  const SwaggerUIBundle = (given: Page): void => {
+    page = given;
+  };
+  runInNewContext(script, { SwaggerUIBundle, fetch, URLSearchParams, Date });
+  return must(page, "the script starts Swagger UI");
+}
 
 test("every problem with an address has a page there", async () => {
   for (const slug of Object.keys(PROBLEM_PAGES)) {

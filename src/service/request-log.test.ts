@@ -1,0 +1,35 @@
+import { pino } from "pino";
+import { expect, onTestFinished, test } from "vitest";
+import { ask, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
+import { until } from "../../test/support/until.ts";
+import { createRequestLog, type RequestLogForm } from "./request-log.ts";
+
+async function toyWith(form: RequestLogForm): Promise<{ toy: ToyApi; lines: Record<string, unknown>[] }> {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const toy = await startToyApi(undefined, { observe: createRequestLog(log, form) });
+  onTestFinished(() => toy.close());
+  return { toy, lines };
+}
+
+test("the access log has route, status, time, client and request id of each response, and nothing that was sent", async () => {
+  const { toy, lines } = await toyWith("record");
+  await ask(toy, "/v2/toys?secret=hunter2");
+  await ask(toy, "/v2/nothing/hunter2");
+  await ask(toy, "/v2/toys", { token: "hunter2" });
+  await until("three are logged", () => lines.length === 3);
+  const common = { level: 30, msg: "request", method: "GET", ms: expect.any(Number), request_id: "r-1" };
+  expect(lines).toEqual([
+    { ...common, route: "/v2/toys", status: expect.any(Number), client: "acme" },
+    { ...common, route: "none", status: 404 },
+    { ...common, route: "/v2/toys", status: 401 },
+  ]);
+  expect(JSON.stringify(lines)).not.toContain("hunter2");
+});
+
+test("on a terminal a request is one line, without its query", async () => {
+  const { toy, lines } = await toyWith("line");
+  await ask(toy, `/v2/toys/${"a".repeat(200)}?secret=hunter2`, { token: null });
+  await until("it is logged", () => lines.length === 1);
+  expect(lines[0]?.msg).toMatch(/^GET \/v2\/toys\/a{91}\.\.\. \d{3} [\d.]+ ms$/);
+});
