@@ -108,7 +108,7 @@ export default {
     ...frontDoors,
     {
       name: "ledger-does-not-know-its-writer",
-      comment: "What the ledger is made of is pure; the lane is what writes it.",
+      comment: "What the ledger is made of does not know the lane, which writes it.",
       severity: "error",
       from: { path: "^src/ledger/[^/]+$", pathNot: TESTS },
       to: { path: "^src/ledger/writer/" },

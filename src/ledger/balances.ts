@@ -10,7 +10,7 @@ export interface Balance {
   readonly available: Amount;
   /** Held by open orders. */
   readonly trading: Amount;
-  /** Held by CREATED conversions. */
+  /** Held by CREATED conversions, open withdrawals and legal holds. */
   readonly pending: Amount;
 }
 

@@ -2,11 +2,11 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Journal } from "../ledger/accounts.ts";
 import { accept, type Decision, type Rejection, type State } from "../ledger/decision.ts";
-import { StateAfter } from "../ledger/state-after.ts";
 import type { RecordAddition } from "../ledger/tables.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Rejected, reject } from "../std/result.ts";
+import { BalancesSoFar } from "./balances-so-far.ts";
 import { decideTransfer, type TransferRejection, type TransferRequest } from "./rules.ts";
 import type { FoundTransfer } from "./store.ts";
 import { type TransferRecord, TYPE_OF_KIND } from "./transfer.ts";
@@ -62,7 +62,7 @@ export function decideAll(
   items: readonly PreparedItem[],
   state: State,
 ): Decision<readonly TransferRecord[], ItemRejected> {
-  const after = new StateAfter(state);
+  const after = new BalancesSoFar(state);
   const values: TransferRecord[] = [];
   const journals: Journal[] = [];
   const records: RecordAddition[] = [];
@@ -85,7 +85,7 @@ export interface Tried extends Rejection {
 
 /** Decides each item on what the accepted ones before it leave, and saves nothing. */
 export function tryAll(items: readonly PreparedItem[], mode: BulkMode, state: State): Rejected<Tried> {
-  const after = new StateAfter(state);
+  const after = new BalancesSoFar(state);
   const outcomes: ItemOutcome[] = [];
   for (const [index, { request, id, asset }] of items.entries()) {
     const decision = decideTransfer(request, id, asset, after);

@@ -78,7 +78,7 @@ export async function startService(
   const startMs = performance.now() - started;
   // It says so in the file before it prints what to try.
   await until("the service has said where it serves", () =>
-    /\n# One order\n.*\n|^base_url.*\nauth_url.*\n/m.test(said.stdout),
+    /\n# Its executions, and the order\n.*\n.*\n|^base_url.*\nauth_url.*\n/m.test(said.stdout),
   );
   return {
     ready,

@@ -179,14 +179,13 @@ function tradeSteps({ market, base_amount, price, value }: Trade): readonly Tour
       expected: { id: ID, status: /^FILLED$/ },
     },
     {
-      title: "The list of executions",
+      title: "Its executions, and the order",
       as: "BOREALIS",
       method: "GET",
       url: "$API/v2/executions?order_id=$BUY",
       expected: { "items.0.order_id": ID, "items.0.side": /^BUY$/ },
     },
     {
-      title: "One order",
       as: "BOREALIS",
       method: "GET",
       url: "$API/v2/profiles/$DESK/orders/$BUY",

@@ -2,7 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
@@ -33,9 +33,9 @@ export function compileService(folder: string): string {
   const source = fileURLToPath(new URL("../../../src/", import.meta.url));
   const target = join(folder, "compiled");
   for (const part of ["std", "postgres/embedded"]) {
-    mkdirSync(join(target, part), { recursive: true });
-    for (const name of readdirSync(join(source, part))) {
+    for (const name of readdirSync(join(source, part), { encoding: "utf8", recursive: true })) {
       if (!name.endsWith(".ts") || name.endsWith(".test.ts")) continue;
+      mkdirSync(dirname(join(target, part, name)), { recursive: true });
       const { outputText } = ts.transpileModule(readFileSync(join(source, part, name), "utf8"), {
         compilerOptions: {
           module: ts.ModuleKind.ESNext,

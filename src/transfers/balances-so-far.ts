@@ -1,14 +1,15 @@
 /** The rows that a command depends on, as they will be after changes that are decided but not yet added to a batch. */
+
+import { type Account, accountKey, accountTable, applyEntry, emptyAccount } from "../ledger/accounts.ts";
+import type { Changes, State } from "../ledger/decision.ts";
+import type { StateRow, StateTable } from "../ledger/tables.ts";
 import { assert } from "../std/assert.ts";
-import { type Account, accountKey, accountTable, applyEntry, emptyAccount } from "./accounts.ts";
-import type { Changes, State } from "./decision.ts";
-import type { StateRow, StateTable } from "./tables.ts";
 
 /**
  * For a command of several parts, each of which is decided on what the parts before it leave. Follows balances only: parts
  * that change other rows, or house accounts, are not for it.
  */
-export class StateAfter implements State {
+export class BalancesSoFar implements State {
   readonly #before: State;
   readonly #accounts = new Map<string, Account>();
 
