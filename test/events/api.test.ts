@@ -101,6 +101,7 @@ test("filters find what matches", async () => {
   expect(await list(`created_at.lte=${at}`)).toEqual(all.filter((event) => event.created_at <= at));
   expect(await list("is_test=false")).toEqual([]);
   expect(await list("is_test=true")).toEqual(all);
+  expect(await list("order=ASC")).toEqual(all);
   expect(await list(`after_number=${all.length}`)).toEqual([]);
 });
 
@@ -110,6 +111,8 @@ test("an event is read by its id, by its own customer only", async () => {
   const { id } = all[0];
   const answer = await get(`/v2/events/${id}`, other.token);
   expectProblem(answer, { status: 404, detail: `event not found: ${id}` });
+  expect((await get(`/v2/events/${id}?is_test=true`)).body).toEqual(all[0]);
+  expectProblem(await get(`/v2/events/${id}?is_test=false`), { status: 404, detail: `event not found: ${id}` });
   const changed = id.replace(/.$/, (last: string) => (last === "0" ? "1" : "0"));
   expect((await get(`/v2/events/${changed}`)).status).toBe(404);
 });

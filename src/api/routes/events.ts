@@ -96,11 +96,16 @@ export const EVENT_FILTERS = {
   ),
 };
 
+const IsTest = Type.Optional(Type.Boolean({ description: "Only events of a sandbox, or only of production." }));
+
+const IsTestQuery = Type.Object({ is_test: IsTest });
+
 const ListEventsQuery = ListQuery(
   {
     ...EVENT_FILTERS,
     ...comparisons("created_at"),
-    is_test: Type.Optional(Type.Boolean({ description: "Only events of a sandbox, or only of production." })),
+    is_test: IsTest,
+    order: Type.Optional(NamedEnum("EventOrder", ["ASC"], "Oldest first, the only order.")),
     wait_millis: Type.Optional(
       Type.Integer({
         description: "If there is no event, how long the response may wait for one, in milliseconds.",
@@ -148,15 +153,20 @@ function listRoute(api: Api, { events, exchange, isTest, waiters }: EventRoutesO
       if (filter.after > last)
         throw afterTheLast(query.page_cursor === undefined ? "after_number" : "page_cursor", last);
       const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
-      const isWanted = query.is_test === undefined || query.is_test === isTest;
       return {
-        events: isWanted ? found.events.map((event) => eventBody(event, { exchange, isTest }, api.dialect)) : [],
+        events: isWanted(query, isTest)
+          ? found.events.map((event) => eventBody(event, { exchange, isTest }, api.dialect))
+          : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
         first_number: Number(first),
       };
     },
   );
 }
+
+/** All events of a service are of a sandbox, or none. */
+const isWanted = ({ is_test: wanted }: Static<typeof IsTestQuery>, isTest: boolean): boolean =>
+  wanted === undefined || wanted === isTest;
 
 /** The position in a cursor: a number of an event. */
 function numberPosition(position: readonly string[]): bigint | undefined {
@@ -241,12 +251,13 @@ function findRoute(api: Api, { events, exchange, isTest }: EventRoutesOptions): 
         summary: "Read an event",
         description: "One of the caller's events, with its object as it was then.",
         params: Type.Object({ id: { ...UuidText, description: "The event's id." } }),
+        querystring: IsTestQuery,
         response: { 200: EventBody, ...errors(400, 401, 403, 404, 429, 500, 503) },
       },
     },
-    async ({ grant, params }) => {
+    async ({ grant, params, query }) => {
       const id = uuidOf(params.id);
-      const event = await events.find(grant.customerId, id);
+      const event = isWanted(query, isTest) ? await events.find(grant.customerId, id) : undefined;
       if (event === undefined) throw notFound(`event not found: ${id}`);
       return eventBody(event, { exchange, isTest }, api.dialect);
     },
