@@ -3,8 +3,8 @@
  * JSON Schema's.
  */
 import { assert } from "../../std/assert.ts";
-import { CHECKS, isCheckName } from "./field-formats.ts";
 import { nearestName } from "../../std/nearest-name.ts";
+import { CHECKS, isCheckName } from "./field-formats.ts";
 import { badRequest, type Problem, type ProblemMeta } from "./problems.ts";
 
 /** A field of a request that breaks a rule. Sent as it is in `meta.errors`. */
