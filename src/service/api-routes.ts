@@ -64,12 +64,11 @@ export function addApiRoutes(
     sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
   }
   orderRoutes(api, exchange, profiles);
-  const shared = { events, exchange, isTest: config.mode === "sandbox" };
+  const shared = { events, exchange, isTest: config.mode === "sandbox", verify };
   eventRoutes(api, { ...shared, waiters: new Waiters(MOST_WAITING) });
   // A quarter of the connections; a quarter is left for requests.
   eventStreamRoute(api, {
     ...shared,
-    verify,
     bounds: { most: { ...MOST_WAITING, all: Math.ceil(config.maxConnections / 4) } },
   });
   executionRoutes(api, exchange, profiles);

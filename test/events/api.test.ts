@@ -5,6 +5,7 @@ import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectProblem } from "../support/problems.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 import { callerAs, eventfulCustomer, eventsOf } from "./stories.ts";
 
 let service: TestService;
@@ -124,6 +125,19 @@ test("behind the last event there is nothing to be read: the database was restor
   expect(await get("/v2/events?after_number=2&wait_millis=100", customer.token)).toMatchObject({
     status: 400,
     body: { meta: { errors: [{ field: "after_number" }] } },
+  });
+});
+
+test("a request that waits gets no event once its client is disabled", async () => {
+  const customer = await service.customer("Disabled");
+  await eventsOf(service, customer, ["profile.created"]);
+  const waiting = get("/v2/events?after_number=1&wait_millis=30000", customer.token);
+  await service.service.core.clients.disable(customer.clientId);
+  await until("its token is rejected", async () => (await get("/v2/profiles", customer.token)).status === 401);
+  await service.profile(customer);
+  expectProblem(await waiting, {
+    status: 401,
+    detail: "the access token is malformed, expired, revoked or not valid from this address",
   });
 });
 

@@ -82,10 +82,7 @@ export function guard(
     if (grant === undefined) {
       const whose = isRestricted(known) ? reportRestrictedToken(request, known) : {};
       onDenied({ ...denialOf(request, "invalid_token"), ...whose });
-      throw unauthorized(
-        "the access token is malformed, expired, revoked or not valid from this address",
-        "invalid_token",
-      );
+      throw invalidToken();
     }
     if (!required.some((scope) => grant.scopes.has(scope))) {
       const { clientId, tokenId } = grant;
@@ -96,6 +93,21 @@ export function guard(
     noteValidToken(request.raw.socket, grant.customerId);
   };
 }
+
+/**
+ * Whether the token of a request that has been open for long still grants something. While it cannot be known, because the
+ * database is away, it does.
+ */
+export async function isStillGranted({ headers, ip }: FastifyRequest, verify: Verify): Promise<boolean> {
+  try {
+    return isGrant(await verify(bearerToken(headers.authorization) ?? "", ip));
+  } catch {
+    return true;
+  }
+}
+
+export const invalidToken = (): Problem =>
+  unauthorized("the access token is malformed, expired, revoked or not valid from this address", "invalid_token");
 
 const isRestricted = (known: Grant | RestrictedToken | undefined): known is RestrictedToken =>
   known !== undefined && "restricted" in known;

@@ -11,7 +11,7 @@ import type { EventFilter, EventPage } from "../../events/events.ts";
 import { pause } from "../../std/pause.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
-import { bearerToken, type Verify } from "../access/guard.ts";
+import { isStillGranted } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
@@ -58,7 +58,6 @@ const LONGEST_REST_MS = 500;
 const RETRY = "retry: 1000\n\n";
 
 interface StreamOptions extends Omit<EventRoutesOptions, "waiters"> {
-  readonly verify: Verify;
   readonly bounds?: Partial<StreamBounds>;
   /** For metrics. */
   readonly onCount?: ((open: number) => void) | undefined;
@@ -232,19 +231,8 @@ class Streams {
   async #check(): Promise<void> {
     const nowMs = performance.now();
     for (const stream of this.#all) {
-      if (!(await this.#isGranted(stream))) this.#end(stream);
+      if (!(await isStillGranted(stream.request, this.#options.verify))) this.#end(stream);
       else if (this.#isStalled(stream, nowMs)) stream.reply.raw.destroy();
-    }
-  }
-
-  /** While it cannot be known, because the database is away, a stream goes on: there are no events either. */
-  async #isGranted({ request }: Stream): Promise<boolean> {
-    const token = bearerToken(request.headers.authorization) ?? "";
-    try {
-      const known = await this.#options.verify(token, request.ip);
-      return known !== undefined && !("restricted" in known);
-    } catch {
-      return true;
     }
   }
 

@@ -12,6 +12,7 @@ import {
 } from "../../events/events.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import { formatInstant } from "../../std/clock.ts";
+import { invalidToken, isStillGranted, type Verify } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
@@ -122,6 +123,7 @@ export interface EventRoutesOptions {
   readonly events: Events;
   readonly exchange: Pick<Exchange, "averagePrice" | "quoteAssetOf">;
   readonly isTest: boolean;
+  readonly verify: Verify;
   readonly waiters: Waiters;
 }
 
@@ -130,7 +132,7 @@ export function eventRoutes(api: Api, options: EventRoutesOptions): void {
   findRoute(api, options);
 }
 
-function listRoute(api: Api, { events, exchange, isTest, waiters }: EventRoutesOptions): void {
+function listRoute(api: Api, { events, exchange, isTest, verify, waiters }: EventRoutesOptions): void {
   api.get(
     "/v2/events",
     {
@@ -152,7 +154,7 @@ function listRoute(api: Api, { events, exchange, isTest, waiters }: EventRoutesO
       const { first, last } = await events.bounds(grant.customerId);
       if (filter.after > last)
         throw afterTheLast(query.page_cursor === undefined ? "after_number" : "page_cursor", last);
-      const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
+      const found = await listOrWait({ events, verify, waiters }, filter, query.wait_millis ?? 0, request, reply);
       return {
         events: isWanted(query, isTest)
           ? found.events.map((event) => eventBody(event, { exchange, isTest }, api.dialect))
@@ -211,9 +213,9 @@ export function objectFilterOf(
   };
 }
 
-/** A page with an event, or the page as it is when the time is up. */
+/** A page with an event, or the page as it is when the time is up. @throws Problem 401 when the token ends meanwhile */
 async function listOrWait(
-  { events, waiters }: Pick<EventRoutesOptions, "events" | "waiters">,
+  { events, verify, waiters }: Pick<EventRoutesOptions, "events" | "verify" | "waiters">,
   filter: EventFilter,
   waitMillis: number,
   request: FastifyRequest,
@@ -233,6 +235,7 @@ async function listOrWait(
       after = page.searchedTo;
       await news.wait(leftMs);
       await request.enterAgain?.();
+      if (!(await isStillGranted(request, verify))) throw invalidToken();
     }
   } finally {
     news.stop();
