@@ -10,6 +10,7 @@ import { createLogger } from "../service/logger.ts";
 import { type ColouredLine, printColoured, printJson } from "./terminal.ts";
 
 export interface CommandResult {
+  /** Undefined of a command that has printed its documents as they came. */
   readonly json: unknown;
   /** One entry per line. */
   readonly prose: readonly (string | ColouredLine)[];
@@ -71,12 +72,16 @@ export function setAction<Given extends unknown[]>(
   command.action(async (...given: unknown[]) => {
     // Commander passes the command itself as the last argument.
     const { json, prose, failed = false, exitCode = failed ? 1 : 0 } = await work(...(given.slice(0, -1) as Given));
-    const printed = command.opts().json === true ? printJson(json) : printColoured(prose);
-    await printed.catch(({ code }: NodeJS.ErrnoException) => {
+    await printed(command.opts().json === true, { json, prose }).catch(({ code }: NodeJS.ErrnoException) => {
       throw new CommandRejected(`the command succeeded, but its result could not be written (${code})`);
     });
     if (exitCode !== 0) throw new CommandFailed(exitCode);
   });
+}
+
+async function printed(isJson: boolean, { json, prose }: Pick<CommandResult, "json" | "prose">): Promise<void> {
+  if (!isJson) await printColoured(prose);
+  else if (json !== undefined) await printJson(json);
 }
 
 /** The settings. A command logs warnings and errors only, unless PARBOOK_LOG_LEVEL says otherwise. */

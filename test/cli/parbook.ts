@@ -43,6 +43,12 @@ export function parbook(settings: Settings, ...args: string[]): Promise<Ended> {
   return collect(launch(settings, args)).ended;
 }
 
+/** Begins a command that goes on until it is ended. */
+export function launchParbook(settings: Settings, ...args: string[]) {
+  const child = launch(settings, args);
+  return { child, ...collect(child) };
+}
+
 /** Runs a command whose standard output nobody reads. */
 export function parbookUnread(settings: Settings, ...args: string[]): Promise<Ended> {
   const child = launch(settings, args);

@@ -15,15 +15,15 @@ test("events are lines with their time, customer, number, type and object, under
   const table = new EventTable(async () => "Acme");
   expect(await table.linesOf([eventOf(1, "order.created"), eventOf(2, "order.filled")])).toEqual([
     {
-      text: "TIME (UTC)    CUSTOMER                NUMBER  EVENT                                       OBJECT",
+      text: "TIME (UTC)    CUSTOMER                NUMBER  EVENT                                        OBJECT",
       colour: "cyan",
     },
     {
-      text: "09:30:00.007  Acme                         1  order.created                               0190d5a4",
+      text: "09:30:00.007  Acme                         1  order.created                                0190d5a4",
       colour: "grey",
     },
     {
-      text: "09:30:00.007  Acme                         2  order.filled                                0190d5a4",
+      text: "09:30:00.007  Acme                         2  order.filled                                 0190d5a4",
       colour: "green",
     },
   ]);
@@ -34,9 +34,29 @@ test("each screen has the head, and what has failed or is under way has a colour
   const types = ["order.open", "order.rejected", "market.halted", "transfer.wire_deposit.pending"] as const;
   const lines = await table.linesOf(
     types.map((type, place) => eventOf(place + 1, type)),
-    4,
+    { rows: 4 },
   );
   expect(lines.map(({ colour }) => colour)).toEqual(["cyan", "yellow", "red", "cyan", "red", "yellow"]);
+});
+
+test("a narrow terminal shows the end of the object, then none, then a shorter name, and never a line too long", async () => {
+  const shown = async (columns: number) => {
+    const table = new EventTable(async () => "A customer of 21 char");
+    const event = { ...eventOf(1, "transfer.platform_transfer_credit.completed"), objectId: CUSTOMER };
+    return (await table.linesOf([event], { columns })).map(({ text }) => text.trimEnd());
+  };
+  expect(await shown(127)).toEqual([
+    "TIME (UTC)    CUSTOMER                NUMBER  EVENT                                        OBJECT",
+    "09:30:00.007  A customer of 21 ch…         1  transfer.platform_transfer_credit.completed  0190d5a4-1111-7000-8001-000000000001",
+  ]);
+  expect(await shown(100)).toEqual([
+    "TIME (UTC)    CUSTOMER                NUMBER  EVENT                                        OBJECT",
+    "09:30:00.007  A customer of 21 ch…         1  transfer.platform_transfer_credit.completed  …00000001",
+  ]);
+  expect(await shown(80)).toEqual([
+    "TIME (UTC)    CUSTOMER       NUMBER  EVENT",
+    "09:30:00.007  A customer…         1  transfer.platform_transfer_credit.completed",
+  ]);
 });
 
 test("a name is asked for once, and shown short and without what a terminal would obey", async () => {

@@ -1,14 +1,25 @@
 /** Events as the lines of a table that grows downwards, with its head again on each screen. */
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { PublishedEvent } from "../../events/all-events.ts";
+import { EVENT_TYPES } from "../../events/event-types.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { printable } from "../../std/printable.ts";
 import type { Colour, ColouredLine } from "../terminal.ts";
 
-/** Standard output that is no terminal has no height. */
-const SCREEN = 50;
-const NAME_WIDTH = 20;
-const TYPE_WIDTH = 42;
+/** Standard output, which has neither if it is no terminal. */
+interface Screen {
+  readonly rows?: number;
+  readonly columns?: number;
+}
+
+const ROWS = 50;
+const TIME_WIDTH = "09:30:00.007".length;
+const NAME = { least: 8, most: 20 };
+const NUMBER_WIDTH = 8;
+const TYPE_WIDTH = Math.max(...EVENT_TYPES.map((type) => type.length));
+/** A UUID, or of it the end: its beginning is a time. */
+const OBJECT = { least: 8, most: 36 };
+const GAP = "  ";
 /** Names that are remembered: they never change. */
 const MOST_NAMES = 10_000;
 
@@ -22,18 +33,18 @@ export class EventTable {
     this.#nameOf = nameOf;
   }
 
-  /** @param height of the screen, in lines */
-  async linesOf(events: readonly PublishedEvent[], height = SCREEN): Promise<ColouredLine[]> {
+  async linesOf(events: readonly PublishedEvent[], { rows = ROWS, columns }: Screen = {}): Promise<ColouredLine[]> {
     const lines: ColouredLine[] = [];
+    const widths = widthsIn(columns);
     for (const event of events) {
       if (this.#left <= 0) {
-        lines.push({ text: lineOf("TIME (UTC)", "CUSTOMER", "NUMBER", "EVENT", "OBJECT"), colour: "cyan" });
-        this.#left = Math.max(1, height - 2);
+        lines.push({ text: lineOf(widths, "TIME (UTC)", "CUSTOMER", "NUMBER", "EVENT", "OBJECT"), colour: "cyan" });
+        this.#left = Math.max(1, rows - 2);
       }
       this.#left -= 1;
       const { at, number, type, objectId } = event;
       const time = formatInstant(at).slice("2026-11-21T".length, -1);
-      const text = lineOf(time, await this.#name(event.customerId), number.toString(), type, objectId);
+      const text = lineOf(widths, time, await this.#name(event.customerId), number.toString(), type, objectId);
       lines.push({ text, colour: colourOf(type) });
     }
     return lines;
@@ -43,19 +54,43 @@ export class EventTable {
     const known = this.#names.get(customerId);
     if (known !== undefined) return known;
     if (this.#names.size >= MOST_NAMES) this.#names.clear();
-    const name = shortened(printable((await this.#nameOf(customerId)) ?? customerId));
+    const name = printable((await this.#nameOf(customerId)) ?? customerId);
     this.#names.set(customerId, name);
     return name;
   }
 }
 
-function lineOf(time: string, customer: string, number: string, type: string, object: string): string {
-  return `${time.padEnd(12)}  ${customer.padEnd(NAME_WIDTH)}  ${number.padStart(8)}  ${type.padEnd(TYPE_WIDTH)}  ${object}`;
+interface Widths {
+  readonly name: number;
+  /** 0: there is no room for it. */
+  readonly object: number;
 }
 
-function shortened(name: string): string {
-  const characters = [...name];
-  return characters.length <= NAME_WIDTH ? name : `${characters.slice(0, NAME_WIDTH - 1).join("")}…`;
+/** So that no line is wrapped: the object is shortened first, then left out, then the name is shortened. */
+function widthsIn(columns: number | undefined): Widths {
+  if (columns === undefined) return { name: NAME.most, object: OBJECT.most };
+  const left = columns - TIME_WIDTH - NUMBER_WIDTH - TYPE_WIDTH - 3 * GAP.length;
+  const object = Math.min(OBJECT.most, left - NAME.most - GAP.length);
+  if (object >= OBJECT.least) return { name: NAME.most, object };
+  return { name: Math.max(NAME.least, Math.min(NAME.most, left)), object: 0 };
+}
+
+function lineOf(
+  { name, object: objectWidth }: Widths,
+  ...[time, customer, number, type, object]: readonly [string, string, string, string, string]
+): string {
+  const cells = [time.padEnd(TIME_WIDTH), beginningOf(customer, name).padEnd(name), number.padStart(NUMBER_WIDTH)];
+  if (objectWidth === 0) return [...cells, type].join(GAP);
+  return [...cells, type.padEnd(TYPE_WIDTH), endOf(object, objectWidth)].join(GAP);
+}
+
+function beginningOf(text: string, width: number): string {
+  const characters = [...text];
+  return characters.length <= width ? text : `${characters.slice(0, width - 1).join("")}…`;
+}
+
+function endOf(text: string, width: number): string {
+  return text.length <= width ? text : `…${text.slice(1 - width)}`;
 }
 
 /** By what became of it: done, under way, ended without effect, or new. */

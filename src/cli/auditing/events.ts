@@ -14,7 +14,7 @@ export function addEventCommands(program: Command): void {
   const events = addCommand(program, "events", {
     summary: "print the events of all customers as they are published; end with Ctrl-C",
     examples: ["events --follow", "events --follow --json"],
-  }).option("--follow", "print each new event");
+  }).option("--follow", "print each new event; with --json, a line of JSON for each");
   setAction(events, follow);
   const rebuild = addCommand(events, "rebuild", {
     summary: "make all events again from the hash chain, with the same numbers and ids",
@@ -33,9 +33,13 @@ const POLL_MS = 200;
 async function follow({ follow: isFollowing, json }: FollowOptions): Promise<CommandResult> {
   if (isFollowing !== true) throw new WrongUsage("say --follow, or a command such as rebuild");
   const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+  const stop = (): void => stopping.abort();
+  // Not once: Ctrl-C under npm arrives twice.
+  process.on("SIGINT", stop).on("SIGTERM", stop);
+  // The reader has gone, as `head` does.
+  process.stdout.once("error", stop);
   const count = await withFoundation(({ database }) => printNew(database, json === true, stopping.signal));
-  return { json: { events: count }, prose: [`${count} events.`] };
+  return { json: undefined, prose: [`${count} events.`] };
 }
 
 /** Prints what is published from now on. @returns how many events it was */
@@ -46,7 +50,7 @@ async function printNew(database: Database, isJson: boolean, stopping: AbortSign
   while (!stopping.aborted) {
     const { events, lastCut } = await readEventsAfter(database, seen);
     if (isJson) for (const event of events) await printJson(recordOf(event));
-    else if (events.length > 0) await printColoured(await table.linesOf(events, process.stdout.rows));
+    else if (events.length > 0) await printColoured(await table.linesOf(events, process.stdout));
     count += events.length;
     if (lastCut === seen) await pause(POLL_MS);
     seen = lastCut;
