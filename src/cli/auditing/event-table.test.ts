@@ -53,6 +53,8 @@ test("a narrow terminal shows the end of the object, then none, then a shorter n
     "TIME (UTC)    CUSTOMER                NUMBER  EVENT                                        OBJECT",
     "09:30:00.007  A customer of 21 ch…         1  transfer.platform_transfer_credit.completed  …00000001",
   ]);
+  // A terminal that does not know its size.
+  expect(await shown(0)).toEqual(await shown(127));
   expect(await shown(80)).toEqual([
     "TIME (UTC)    CUSTOMER       NUMBER  EVENT",
     "09:30:00.007  A customer…         1  transfer.platform_transfer_credit.completed",

@@ -6,7 +6,7 @@ import { formatInstant } from "../../std/clock.ts";
 import { printable } from "../../std/printable.ts";
 import type { Colour, ColouredLine } from "../terminal.ts";
 
-/** Standard output, which has neither if it is no terminal. */
+/** Standard output, which has neither if it is no terminal, and 0 of a terminal that does not know its size. */
 interface Screen {
   readonly rows?: number;
   readonly columns?: number;
@@ -33,13 +33,13 @@ export class EventTable {
     this.#nameOf = nameOf;
   }
 
-  async linesOf(events: readonly PublishedEvent[], { rows = ROWS, columns }: Screen = {}): Promise<ColouredLine[]> {
+  async linesOf(events: readonly PublishedEvent[], { rows, columns }: Screen = {}): Promise<ColouredLine[]> {
     const lines: ColouredLine[] = [];
-    const widths = widthsIn(columns);
+    const widths = widthsIn(columns || undefined);
     for (const event of events) {
       if (this.#left <= 0) {
         lines.push({ text: lineOf(widths, "TIME (UTC)", "CUSTOMER", "NUMBER", "EVENT", "OBJECT"), colour: "cyan" });
-        this.#left = Math.max(1, rows - 2);
+        this.#left = Math.max(1, (rows || ROWS) - 2);
       }
       this.#left -= 1;
       const { at, number, type, objectId } = event;
