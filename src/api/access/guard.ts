@@ -129,7 +129,7 @@ function denialOf(request: FastifyRequest, kind: AccessDenial["kind"]): AccessDe
 }
 
 /** RFC 6750, section 2.1; the name of a scheme is case-insensitive (RFC 9110, section 11.1). */
-export function bearerToken(header: string | undefined): string | undefined {
+function bearerToken(header: string | undefined): string | undefined {
   return /^bearer +(.+)$/i.exec(header ?? "")?.[1]?.trimEnd();
 }
 
