@@ -1,6 +1,9 @@
 /** Two nodes on one database, as real processes: one of them is killed, or paused for longer than its lease. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
@@ -26,8 +29,11 @@ let exchange: TestExchange;
 let ann: Trader;
 let bob: Trader;
 let nodes: EngineNode[];
+/** Holds a data directory for each node: one serves only one node. */
+let directory: string;
 
 beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "parbook-nodes-"));
   exchange = await TestExchange.open();
 });
 
@@ -43,12 +49,16 @@ afterEach(async () => {
   await expectOrdersAddUp(exchange.db.database);
 });
 
-afterAll(() => exchange.close());
+afterAll(async () => {
+  await exchange.close();
+  await rm(directory, { recursive: true, force: true });
+});
 
 async function startNode(): Promise<EngineNode> {
   const child = fork(PROGRAM, ["ETHUSD", String(LEASE_MS)], {
     env: {
       PATH: process.env.PATH,
+      PARBOOK_DATA_DIR: await mkdtemp(join(directory, "node-")),
       PARBOOK_DATABASE_URL: urlOf(exchange.db),
       PARBOOK_MIGRATE_URL: urlOf(exchange.db, "owner"),
       PARBOOK_LOG_LEVEL: "silent",
