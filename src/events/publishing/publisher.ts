@@ -53,11 +53,8 @@ export const EVENTS_LEASE = "events";
 
 /** How often other nodes' batches are looked for. */
 const POLL_MS = 50;
-/**
- * The rest after a cut, and for each of its events: few are published soon, many in large cuts. Not in multiples of what it
- * took: on a busy machine that is mostly waiting.
- */
-const SHORTEST_REST_MS = 12;
+/** The rest after a cut, in multiples of what it took, and for each of its events: few are published soon, many in large cuts. */
+const REST = 3;
 const REST_OF_EVENT_MS = 0.25;
 const LONGEST_REST_MS = 250;
 const STANDBY_MS = 750;
@@ -154,7 +151,7 @@ export class Publisher {
       if (cut !== undefined) this.#options.log({ kind: "published", cut, ms });
       await this.#retention.run();
       if (cut === undefined) await this.#options.committed.wait(POLL_MS);
-      else if (!this.#isStopping) await this.#end.wait(restAfter(cut));
+      else if (!this.#isStopping) await this.#end.wait(restAfter(cut, ms));
     }
   }
 
@@ -170,8 +167,8 @@ export class Publisher {
   }
 }
 
-function restAfter({ events }: Cut): number {
-  return Math.min(Math.max(SHORTEST_REST_MS, events * REST_OF_EVENT_MS), LONGEST_REST_MS);
+function restAfter({ events }: Cut, ms: number): number {
+  return Math.min(Math.max(ms * REST, events * REST_OF_EVENT_MS), LONGEST_REST_MS);
 }
 
 type MakerOptions = Pick<PublisherOptions, "database" | "clock" | "clockToleranceMs" | "recentBatches">;
