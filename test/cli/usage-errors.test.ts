@@ -49,7 +49,9 @@ test("wrong usage is reported before anything is started", async () => {
   ]);
   for (const { exitCode, stdout } of answers) expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(answers[0]?.stderr).toMatch(/^error: option '--profile <id>' argument '17' is invalid. Not a UUID.\n/);
-  expect(answers[1]?.stderr).toMatch(/"all" is not a scope. Use \* for all, or one or more of conversion:read_/);
+  expect(answers[1]?.stderr).toMatch(
+    /"all" is not a scope. Use \* for all, or one or more of api_creds:delete_credentials, api_creds:read_/,
+  );
 });
 
 test("an unreachable database is reported in one line", async () => {

@@ -167,7 +167,7 @@ async function handshake(path: string, changed: Record<string, string> = {}, met
 
 test("a handshake that leads nowhere is answered like any other request", async () => {
   await start();
-  for (const path of ["/", "/market", "/marketdata/BTCUSD/x"]) {
+  for (const path of ["/nothing", "/market", "/marketdata/BTCUSD/x"]) {
     expect(await handshake(path)).toEqual(problem(404, "Not Found", "no such path"));
   }
   expect(await handshake("/marketdata/btcusd")).toEqual(problem(404, "Not Found", "market not found: btcusd"));

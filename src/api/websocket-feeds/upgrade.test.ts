@@ -39,8 +39,8 @@ function post(name: string, ...headers: string[]): string {
 
 test("an offer behind a request that is still being answered is answered in its turn, and the connection closed", async () => {
   const offers: readonly (readonly [path: string, offer: readonly string[], status: number])[] = [
-    ["/", WEBSOCKET, 404],
-    ["/", H2C, 404],
+    ["/nothing", WEBSOCKET, 404],
+    ["/nothing", H2C, 404],
     ["/marketdata/BTCUSD", WEBSOCKET, 426],
     ["/marketdata/BTCUSD", H2C, 426],
     ["/marketdata/BTCUSD", HANDSHAKE, 400],

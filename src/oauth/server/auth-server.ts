@@ -174,7 +174,7 @@ function limitAddresses(server: FastifyInstance, limiter: RateLimiter, proven: P
 }
 
 /** Past the rate, no more than this is read: the longest id, a generated secret and all scopes, with escapes. */
-const SHORT_FORM_BYTES = 1_024;
+const SHORT_FORM_BYTES = 1_280;
 
 const URL_ENCODED = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i;
 

@@ -108,7 +108,7 @@ test("past the rate of the address multipart and long forms are rejected unread"
   await exhaust("203.0.113.4");
   const urlEncoded = "application/x-www-form-urlencoded";
   expect(await withoutItsBody("203.0.113.4", "multipart/form-data; boundary=b", 45)).toBe(429);
-  expect(await withoutItsBody("203.0.113.4", urlEncoded, 1_025)).toBe(429);
+  expect(await withoutItsBody("203.0.113.4", urlEncoded, 1_281)).toBe(429);
   expect(await withoutItsBody("203.0.113.4", `${urlEncoded}-too`, 45)).toBe(429);
 });
 
