@@ -52,6 +52,9 @@ const withCluster = process.env.STORM_CLUSTER !== undefined;
 // biome-ignore lint/style/noProcessEnv: the tests are run by it, not the service
 const isAnotherServer = process.env.PARBOOK_DATABASE_URL !== undefined;
 
+/** The generators of clients bring tests of their own along. */
+const INSTALLED = ["**/node_modules/**"];
+
 /** Long tests first: one that starts last would run alone, beside an idle core. */
 class LongTestsFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -79,7 +82,7 @@ export default defineConfig({
           name: "pure",
           isolate: false,
           include: ["src/**/*.test.ts", ...PURE_PARTS],
-          exclude: [...SQL_UNITS, ...STANDALONE],
+          exclude: [...INSTALLED, ...SQL_UNITS, ...STANDALONE],
         },
       },
       {
@@ -88,7 +91,7 @@ export default defineConfig({
           name: "database",
           isolate: false,
           include: IN_SHARED_PROCESSES,
-          exclude: isAnotherServer ? SAME_ON_EACH_SERVER : [],
+          exclude: [...INSTALLED, ...(isAnotherServer ? SAME_ON_EACH_SERVER : [])],
           globalSetup: ["test/support/global-setup.ts"],
         },
       },
@@ -98,6 +101,7 @@ export default defineConfig({
           name: "database, isolated",
           include: ["test/**/*.test.ts"],
           exclude: [
+            ...INSTALLED,
             ...IN_SHARED_PROCESSES,
             ...PURE_PARTS,
             ...STANDALONE,

@@ -6,7 +6,7 @@ export default defineConfig({
     // Property tests are slow when others run at the same time.
     testTimeout: 120_000,
     include: [
-      "src/{catalogue,config,money,std}/**/*.test.ts",
+      "src/{catalogue,money,service/config,std}/**/*.test.ts",
       "src/conversions/{rules,settlement}.test.ts",
       "src/exchange/**/*.test.ts",
       "src/api/access/rate-limiting.test.ts",
