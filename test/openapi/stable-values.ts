@@ -109,8 +109,8 @@ export class StableValues {
     if (known !== undefined) return known;
     this.#made += 1;
     const made = id.includes("-") ? this.#uuid(id) : this.#executionId();
-    // The id of an event has no neighbour.
-    if (id[14] === "8") this.#ids.set(id, made);
+    // The id of an event has no neighbour. That of an execution is a number, with any digit in that place.
+    if (id.includes("-") && id[14] === "8") this.#ids.set(id, made);
     else for (const [at, sibling] of siblings(id).entries()) this.#ids.set(sibling, siblings(made)[at] ?? made);
     return this.#stableId(id);
   }
