@@ -10,13 +10,14 @@ const RINGS = {
   ledger: ["std", "money", "postgres"],
   catalogue: ["std", "money", "postgres", "ledger"],
   customers: ["std", "money", "web", "postgres", "catalogue", "ledger"],
-  oauth: ["std", "postgres", "customers", "web"],
+  oauth: ["std", "postgres", "ledger", "customers", "web"],
   "oauth/access-denials": ["std", "postgres"],
   transfers: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   conversions: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   "exchange/book": ["std", "money"],
   events: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
+  webhooks: ["std", "postgres", "ledger", "customers", "web", "events"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange", "events"],
   accounting: ["std", "money", "postgres", "ledger", "exchange"],
   api: [
@@ -32,9 +33,21 @@ const RINGS = {
     "conversions",
     "exchange",
     "events",
+    "webhooks",
   ],
   "market-maker": ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "exchange"],
-  telemetry: ["std", "postgres", "ledger", "web", "conversions", "exchange", "events", "api", "market-maker"],
+  telemetry: [
+    "std",
+    "postgres",
+    "ledger",
+    "web",
+    "conversions",
+    "exchange",
+    "events",
+    "webhooks",
+    "api",
+    "market-maker",
+  ],
   "service/config": ["std", "web"],
 };
 
@@ -57,12 +70,20 @@ const PARTS = {
 const FRONT_DOORS = {
   catalogue: ["catalogue", "fill-catalogue", "market", "fee-tiers"],
   ledger: ["accounts", "annotations", "balances", "caller", "decision", "rejections"],
-  customers: ["customers", "customer-id", "profiles/profiles", "clients/clients"],
+  customers: [
+    "customers",
+    "customer-id",
+    "profiles/profiles",
+    "clients/clients",
+    "webhooks/webhooks",
+    "webhooks/webhook",
+  ],
   oauth: ["oauth", "scopes", "tokens/grant", "access-denials/access-denial"],
   transfers: ["transfers"],
   conversions: ["conversions"],
   exchange: ["exchange"],
   events: ["events"],
+  webhooks: ["deliveries"],
 };
 
 /** The composition root: puts the parts together, by hand. */

@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Unit tests of what is mostly SQL. */
 const SQL_UNITS = [
   "src/customers/operator-queries.test.ts",
-  "src/customers/clients/clients.test.ts",
+  "src/customers/{clients/clients,webhooks/webhooks}.test.ts",
   "src/api/error-handler.test.ts",
   "src/ledger/balances.test.ts",
   "src/oauth/{oauth,keys/signing-keys,server/token-endpoint,tokens/tokens}.test.ts",
@@ -26,7 +26,8 @@ const STANDALONE = [
   "src/cli/parbook.test.ts",
   "src/postgres/embedded/*.test.ts",
   "test/backup/*.test.ts",
-  "test/cli/{secrets,service}.test.ts",
+  "test/cli/{long-work,secrets,service}.test.ts",
+  "test/production/*.test.ts",
   "test/reliability/storm/*.test.ts",
   "test/service/shutdown.test.ts",
   "test/simulation/simulation.test.ts",

@@ -266,25 +266,25 @@ create table house_kind (
   constraint house_kind_pkey primary key (kind),
   constraint one_sign_per_kind unique (kind, may_be_negative),
   constraint kind_of_2_to_16_letters check (kind ~ '^[a-z]{2,16}$'),
-  constraint account_class_is_known check (account_class in ('Assets', 'Equity', 'Liabilities'))
+  constraint account_class_is_known check (account_class in ('Assets', 'Equity', 'Income', 'Liabilities'))
 );
 comment on table house_kind is
   'What house accounts, the platform''s own, there can be. Another kind is another row. Here are: world, may be '
-  'negative, Equity: everything outside the platform; a deposit comes from it, a withdrawal goes to it. reserve, may '
+  'negative, Assets: everything outside the platform; a deposit comes from it, a withdrawal goes to it. reserve, may '
   'be negative, Assets: the USD that back one stablecoin, at one custodian; the only kind with coin and custodian. '
-  'issuance, may be negative, Liabilities: minus the stablecoins that are in circulation. fees, never negative, '
-  'Assets: commissions received, minus rebates paid.';
+  'issuance, may be negative, Equity: minus the stablecoins that are in circulation. fees, never negative, '
+  'Income: commissions received, minus rebates paid.';
 comment on column house_kind.may_be_negative is
   'Whether the balance of one slot may be below zero. The balance of world or of issuance in one slot has either '
   'sign, because what came in by one slot may go out by another; over all slots neither is above zero. That of a '
   'reserve is below zero in a slot in which more was redeemed than minted, never over all slots.';
 comment on column house_kind.account_class is
-  'Where the chart of accounts of an export has it. An export has the signs of the platform and its customers as one '
-  'entity, so the balances of profiles are Assets, too (docs/accounting.md).';
+  'Where the chart of accounts of an export has it. An export is from the operator''s side: the balances of profiles are '
+  'Liabilities, and signs are the reverse of those here, except for the asset that a reserve is (docs/accounting.md).';
 comment on index house_kind_pkey is 'The kinds, for verify and exports.';
 comment on index one_sign_per_kind is 'No query: the foreign key of accounts refers to it.';
 insert into house_kind (kind, may_be_negative, account_class) values
-  ('world', true, 'Equity'), ('reserve', true, 'Assets'), ('issuance', true, 'Liabilities'), ('fees', false, 'Assets');
+  ('world', true, 'Assets'), ('reserve', true, 'Assets'), ('issuance', true, 'Equity'), ('fees', false, 'Income');
 
 -- Customers and their access -----------------------------------------------------------------------------------------
 
@@ -292,10 +292,20 @@ create table customer (
   id uuid,
   name text not null,
   created_at timestamptz not null,
-  constraint customer_pkey primary key (id)
+  disabled_at timestamptz,
+  constraint customer_pkey primary key (id),
+  constraint customer_names_differ unique (name)
 );
-comment on table customer is 'An organisation that owns profiles and API clients. Never changed, and no part of the hash chain.';
+comment on table customer is
+  'An organisation that owns profiles and API clients. No part of the hash chain, but what the operator makes of it is in '
+  'configuration_write. Never deleted.';
+comment on column customer.disabled_at is
+  'From then on neither the secrets nor the tokens of its clients are accepted. Its money and its orders stay. Null: it '
+  'is enabled.';
 comment on index customer_pkey is 'The customer of an id, and foreign keys.';
+comment on index customer_names_differ is 'No query: it keeps names apart, so that an operator cannot take one customer for another.';
+create index customer_disabled on customer (disabled_at) where disabled_at is not null;
+comment on index customer_disabled is 'Whose clients are disabled of late: every node asks every two seconds.';
 
 create table client (
   client_id text collate "C",
@@ -413,6 +423,40 @@ comment on index fee_agreement_pkey is 'The rates agreed with a customer who pla
 create index fee_agreement_market on fee_agreement (market, customer_id);
 comment on index fee_agreement_market is 'The agreements on a market, for the operator; and the lowest commission and highest rebate among them.';
 
+create table configuration_write (
+  id uuid,
+  at timestamptz not null,
+  caller jsonb not null,
+  kind text not null,
+  subject text not null,
+  customer_id uuid,
+  details jsonb not null,
+  version bigint not null,
+  slot smallint,
+  batch bigint,
+  constraint configuration_write_pkey primary key (id),
+  constraint kind_is_known check (kind in ('client', 'customer', 'fees', 'signing_key', 'webhook')),
+  constraint sealed_once check (version in (1, 2)),
+  constraint no_batch_at_version_1_only check (num_nonnulls(slot, batch) = case version when 1 then 0 else 2 end)
+);
+comment on table configuration_write is
+  'A write to the tables that no batch writes: customers, clients, fees, signing keys, webhooks. The transaction that '
+  'makes the write adds the row at version 1; within seconds a batch seals it, which makes version 2, and from then on '
+  'its digest is in the hash chain (docs/decisions/0044-configuration-writes.md). Otherwise never changed, and never '
+  'deleted.';
+comment on column configuration_write.id is 'Random: unlike others, no time is in it.';
+comment on column configuration_write.at is 'By the database''s clock, so that it is right even if that of the process is not.';
+comment on column configuration_write.caller is 'Who asked, in the form of an entry of the callers of a batch. The batch that seals it has the same one.';
+comment on column configuration_write.subject is
+  'What was written: the client_id, the id of the customer or the webhook, the code of the market, the kid of the key.';
+comment on column configuration_write.customer_id is 'Whose it is. Null: the platform''s.';
+comment on column configuration_write.details is 'What it has become, each value as text. No secrets.';
+comment on column configuration_write.version is '1: not sealed yet. 2: sealed.';
+comment on column configuration_write.slot is 'With batch: the batch that sealed it. Null: none has yet.';
+comment on index configuration_write_pkey is 'The write of an id, to seal it, and for audit writes.';
+create index configuration_write_unsealed on configuration_write (at) where version = 1;
+comment on index configuration_write_unsealed is 'What no batch has sealed yet, the oldest first: each worker asks every second.';
+
 -- The ledger ---------------------------------------------------------------------------------------------------------
 
 create table batch (
@@ -474,20 +518,20 @@ comment on column batch.not_ahead is 'Whether the writer''s clock was not ahead 
 comment on column batch.changes is
   'What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id": ..., "id": '
   '...}, "version", "values", "digest", "callers"}]}. key has the columns of the primary key. Its tables are '
-  'conversion, customer_volume, external_transfer, legal_hold, market, market_head, orders and profile. values has '
-  'each column that is overwritten by changes and is not as in the version before (at version 1: each that is not '
-  'null), as text; so every version of a row follows from here and from the columns that never change. digest is of '
-  'the whole row without slot and batch, version included: the first 16 bytes, as hexadecimal digits, of the SHA-256 '
+  'configuration_write, conversion, customer_volume, external_transfer, legal_hold, market, market_head, orders, '
+  'profile and webhook_disabling. values has each column that is overwritten by changes and is not as in the version '
+  'before (at version 1: each that is not null), as text; so every version of a row follows from here and from the '
+  'columns that never change. digest is of the whole row without slot and batch, version included: the first 16 bytes, as hexadecimal digits, of the SHA-256 '
   'of name=value and a zero byte for each column that is not null, in the order of their names. callers are numbers '
   'of entries of callers. Null: none. json, not jsonb: the text is hashed.';
 comment on column batch.callers is
   'Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"}, '
-  '{"operator", "operation"}]. client: the client_id of a client. token: the id (jti) of its access token. address: '
-  'the IP address that it called from. operation: the method and the path''s pattern, such as "POST '
-  '/v2/transfer/platform"; of an operator, whose name is that of a user of the machine, the command. house here names '
-  'a part of the service, and no house account: engine, of a market; settlement, of conversions; bootstrap, the '
-  'bootstrap file; maker, the market maker of a sandbox, a program that places orders. Null: it wrote nothing that '
-  'somebody asked for.';
+  '{"operator", "person", "operation"}]. client: the client_id of a client. token: the id (jti) of its access token. '
+  'address: the IP address that it called from. operation: the method and the path''s pattern, such as "POST '
+  '/v2/transfer/platform"; of an operator, the command. operator: the user of the machine. person: the name that the '
+  'operator gave with --as, if any. house here names a part of the service, and no house account: auth, which '
+  'replaces signing keys; engine, of a market; settlement, of conversions; bootstrap, the bootstrap file; webhooks, '
+  'what delivers to them; maker, the market maker of a sandbox, a program that places orders. Null: it wrote nothing that somebody asked for.';
 comment on index batch_pkey is 'The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.';
 
 create table account (
@@ -1218,6 +1262,212 @@ comment on table event_retention is
   'customer, from which its numbers go on, and of each object that may still change, for its state.';
 comment on index event_retention_pkey is 'No query: it allows one row.';
 insert into event_retention (first_cut) values (1);
+
+-- Webhooks -----------------------------------------------------------------------------------------------------------
+
+create table webhook (
+  id uuid,
+  customer_id uuid not null,
+  name text collate "C" not null,
+  url text not null,
+  types text[] not null,
+  body text not null,
+  delivery_order text not null,
+  deliveries_per_second smallint not null,
+  receiver_access json,
+  active_place smallint,
+  disabled_reason text,
+  disabled_at timestamptz,
+  deleted_at timestamptz,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  version bigint not null,
+  constraint webhook_pkey primary key (id),
+  constraint customer_exists foreign key (customer_id) references customer,
+  constraint body_is_known check (body in ('thin', 'full')),
+  constraint delivery_order_is_known check (delivery_order in ('per_object', 'strict', 'any')),
+  constraint deliveries_from_1_to_100_a_second check (deliveries_per_second between 1 and 100),
+  constraint types_from_1_to_100 check (cardinality(types) between 1 and 100),
+  constraint at_most_10_active check (active_place between 1 and 10),
+  constraint disabled_reason_is_known check (disabled_reason in ('customer', 'operator', 'gone', 'failing')),
+  constraint active_or_disabled_or_deleted check ((active_place is null) = (disabled_at is not null or deleted_at is not null)),
+  constraint reason_of_disabled check ((disabled_reason is null) = (disabled_at is null))
+);
+comment on table webhook is
+  'Where a customer wants its events posted (docs/webhooks.md), as the customer or the operator has set it. What is '
+  'delivered is in webhook_progress. One that is deleted stays, for what its attempts say.';
+comment on column webhook.name is 'The customer''s name for it.';
+comment on column webhook.url is 'Where it posts to, as it was given.';
+comment on column webhook.types is 'The types of events that it gets; * at the end of one stands for any rest.';
+comment on column webhook.body is 'thin: what happened to which object. full: the object too, as it was then.';
+comment on column webhook.delivery_order is
+  'per_object: never two events of one object at once, nor out of order. strict: a batch of up to 100 events at a '
+  'time, all in order. any: as they come.';
+comment on column webhook.deliveries_per_second is 'At most so many, on average.';
+comment on column webhook.receiver_access is
+  'How the receiver lets it in, but for the secret, which is in webhook_secret: {"kind": "api_key", "header"} or '
+  '{"kind": "oauth", "token_url", "client_id", "scope"}. Null: by the signature alone.';
+comment on column webhook.active_place is
+  'One of the customer''s ten places for active webhooks; which has no meaning. Null: it is disabled or deleted.';
+comment on column webhook.disabled_reason is
+  'customer, operator: disabled by them. gone: its receiver answered 410. failing: nothing was accepted for five '
+  'days. Null: it is not disabled.';
+comment on column webhook.disabled_at is 'Since when nothing is delivered; it keeps its place. Null: it is not disabled.';
+comment on column webhook.deleted_at is 'Null: it is not deleted.';
+comment on column webhook.version is 'Rises with each change.';
+comment on index webhook_pkey is 'A webhook, and foreign keys.';
+create unique index webhook_name on webhook (customer_id, name) where deleted_at is null;
+comment on index webhook_name is 'The webhooks of a customer; and a customer gives a name once.';
+create unique index webhook_active on webhook (customer_id, active_place) where active_place is not null;
+comment on index webhook_active is 'What is delivered to; and a customer has at most 10 active webhooks.';
+create index webhook_disabled_by_service on webhook (disabled_at) where disabled_reason in ('gone', 'failing');
+comment on index webhook_disabled_by_service is 'Which webhooks the service has disabled, for their records in webhook_disabling.';
+
+create table webhook_secret (
+  id uuid,
+  webhook_id uuid not null,
+  kind text not null,
+  secret json not null,
+  public_key text,
+  created_at timestamptz not null,
+  expires_at timestamptz,
+  constraint webhook_secret_pkey primary key (id),
+  constraint webhook_exists foreign key (webhook_id) references webhook,
+  constraint kind_is_known check (kind in ('v1', 'v1a', 'api_key', 'oauth')),
+  constraint public_key_of_v1a check ((public_key is not null) = (kind = 'v1a'))
+);
+comment on table webhook_secret is
+  'What webhooks sign with, and what they show to their receivers. Two of a kind that signs while it is rotated. '
+  'Removed when it has expired.';
+comment on column webhook_secret.webhook_id is 'Whose it is.';
+comment on column webhook_secret.kind is
+  'v1, v1a: signs (HMAC-SHA-256, Ed25519). api_key, oauth: shown to the receiver, as receiver_access says.';
+comment on column webhook_secret.secret is 'In clear, or, with PARBOOK_KEY_ENCRYPTION_KEY, encrypted as signing keys are.';
+comment on column webhook_secret.public_key is 'Its public half, which receivers read. Null: it has none.';
+comment on column webhook_secret.expires_at is 'Until then it signs beside its successor. Null: it does not expire.';
+comment on index webhook_secret_pkey is 'A secret.';
+create index webhook_secret_webhook on webhook_secret (webhook_id, kind, created_at);
+comment on index webhook_secret_webhook is 'The secrets of a webhook.';
+
+create table webhook_progress (
+  webhook_id uuid,
+  customer_id uuid not null,
+  read_to bigint not null,
+  batch_end bigint,
+  failing_since timestamptz,
+  last_failure_at timestamptz,
+  last_success_at timestamptz,
+  version bigint not null,
+  constraint webhook_progress_pkey primary key (webhook_id),
+  constraint webhook_exists foreign key (webhook_id) references webhook,
+  constraint read_to_not_negative check (read_to >= 0),
+  constraint batch_behind_what_was_read check (batch_end > read_to)
+) with (fillfactor = 50);
+comment on table webhook_progress is
+  'How far the events of a customer were delivered to a webhook. Written by the process with the lease webhooks.';
+comment on column webhook_progress.webhook_id is 'Whose it is.';
+comment on column webhook_progress.read_to is
+  'Each of the customer''s events up to this number was accepted, or is not of its types, or is in webhook_delivery.';
+comment on column webhook_progress.batch_end is
+  'Of a strict webhook, the last event of the batch that is being delivered, so that it is the same batch however '
+  'often it is tried. Null: none is.';
+comment on column webhook_progress.failing_since is
+  'Since when each attempt failed, without two days in which none was made. Null: the last one was accepted, or there '
+  'was none.';
+comment on column webhook_progress.last_failure_at is 'When an attempt failed last. Null: none did.';
+comment on column webhook_progress.last_success_at is 'When something was accepted last. Null: nothing was.';
+comment on column webhook_progress.version is
+  'Rises when a process begins to deliver, and when somebody sets the place or repeats deliveries. Who delivers writes '
+  'only if it is the version that it has read.';
+comment on index webhook_progress_pkey is 'The progress of a webhook.';
+
+create table webhook_delivery (
+  webhook_id uuid,
+  number bigint,
+  customer_id uuid not null,
+  object_id text collate "C" not null,
+  status text not null,
+  attempts integer not null,
+  next_attempt_at timestamptz,
+  last_error text,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  constraint webhook_delivery_pkey primary key (webhook_id, number),
+  constraint webhook_exists foreign key (webhook_id) references webhook,
+  constraint status_is_known check (status in ('RETRYING', 'BLOCKED', 'UNDELIVERED')),
+  constraint next_attempt_of_retrying check ((next_attempt_at is not null) = (status = 'RETRYING')),
+  constraint attempts_not_negative check (attempts >= 0)
+) with (fillfactor = 80);
+comment on table webhook_delivery is
+  'Events that a webhook''s receiver has not accepted, of those that webhook_progress has passed, or of the batch of a '
+  'strict one. Removed when it accepts them, or when the event is no longer kept.';
+comment on column webhook_delivery.webhook_id is 'What did not deliver it.';
+comment on column webhook_delivery.number is 'The customer''s number of the event.';
+comment on column webhook_delivery.object_id is
+  'The object that the event is of. Its later events wait for it, unless the webhook takes them in any order.';
+comment on column webhook_delivery.status is
+  'RETRYING: is tried again at next_attempt_at. BLOCKED: waits for an earlier event of its object. UNDELIVERED: is '
+  'tried no more, until somebody asks for it.';
+comment on column webhook_delivery.attempts is 'How often it was tried.';
+comment on column webhook_delivery.next_attempt_at is 'When it is tried again. Null: not by itself.';
+comment on column webhook_delivery.last_error is 'Why the last attempt failed. Null: it was not tried.';
+comment on index webhook_delivery_pkey is 'What of a webhook is open, in order.';
+create index webhook_delivery_undelivered on webhook_delivery (customer_id, number) where status = 'UNDELIVERED';
+comment on index webhook_delivery_undelivered is 'Of the events of a page, to how many webhooks they could not be delivered.';
+
+create table webhook_attempt (
+  webhook_id uuid,
+  id uuid,
+  number bigint,
+  events integer not null,
+  at timestamptz not null,
+  ms integer not null,
+  status smallint,
+  error text,
+  answer bytea,
+  constraint webhook_attempt_pkey primary key (webhook_id, id),
+  constraint webhook_exists foreign key (webhook_id) references webhook,
+  constraint an_answer_or_an_error check (status is not null or error is not null),
+  constraint answer_up_to_a_kibibyte check (length(answer) <= 1024)
+);
+comment on table webhook_attempt is
+  'What happened when something was posted to a webhook. Kept for 30 days, and at most the last 1,000 of each '
+  'webhook.';
+comment on column webhook_attempt.webhook_id is 'To which.';
+comment on column webhook_attempt.id is 'In the order of the attempts.';
+comment on column webhook_attempt.number is 'The event, or the first of the batch. Null: a test.';
+comment on column webhook_attempt.events is 'How many events were posted.';
+comment on column webhook_attempt.ms is 'How long it took, in milliseconds.';
+comment on column webhook_attempt.status is 'The HTTP status of the answer. Null: there was none.';
+comment on column webhook_attempt.error is 'Why there was no answer, or why it was not accepted. Null: it was accepted.';
+comment on column webhook_attempt.answer is 'The first KiB of the answer''s body. Null: there was none.';
+comment on index webhook_attempt_pkey is 'The attempts of a webhook, newest first.';
+
+create table webhook_disabling (
+  customer_id uuid,
+  id uuid,
+  name text collate "C" not null,
+  url text not null,
+  reason text not null,
+  disabled_at timestamptz not null,
+  version bigint not null,
+  slot smallint not null,
+  batch bigint not null,
+  constraint webhook_disabling_pkey primary key (customer_id, id),
+  constraint reason_is_known check (reason in ('gone', 'failing'))
+) with (fillfactor = 80);
+comment on table webhook_disabling is
+  'That the service itself has disabled a webhook, the last time that it did, and how the webhook was set then. Its '
+  'customer is told by an event, which follows from the chain, so a lane writes it (docs/webhooks.md).';
+comment on column webhook_disabling.id is 'The webhook''s.';
+comment on column webhook_disabling.name is 'The webhook''s then.';
+comment on column webhook_disabling.url is 'The webhook''s then.';
+comment on column webhook_disabling.reason is
+  'gone: its receiver answered 410. failing: nothing was accepted for five days.';
+comment on column webhook_disabling.disabled_at is 'The webhook''s then. A webhook that has another one now is not recorded yet.';
+comment on column webhook_disabling.version is 'How often it was disabled. A write states the version that it was decided on.';
+comment on column webhook_disabling.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
+comment on index webhook_disabling_pkey is 'The last time of a webhook.';
 
 -- Market data --------------------------------------------------------------------------------------------------------
 

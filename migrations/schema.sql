@@ -5,8 +5,8 @@
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
 -- journal sum to zero in each asset. Each batch is a link of the hash chain of its slot. posting, transfer and execution
 -- are only added to: a row carries the batch that added it. profile, market, market_head, external_transfer, legal_hold,
--- conversion, orders and customer_volume change: a row carries its version and the batch (slot, batch) that wrote it, which
--- has its digest. An account carries its version, which its last posting made. No other table is part of the chain.
+-- conversion, orders, customer_volume and webhook_disabling change: a row carries its version and the batch (slot, batch) that
+-- wrote it, which has its digest. So does configuration_write, from when a batch has sealed it. An account carries its version, which its last posting made. No other table is part of the chain.
 --
 -- Ids are UUIDs of version 7 (RFC 9562), made by the application: 48 bits of milliseconds, so that their order is that of
 -- creation, as far as clocks agree; and unique in the ledger by random bits. They are even: their last bit is 0. The odd id
@@ -240,37 +240,46 @@ create table fee_tier (
 grant select, insert, update, delete on fee_tier to service;
 
 -- What house accounts, the platform's own, there can be. Another kind is another row. Here are: world, may be negative,
--- Equity: everything outside the platform; a deposit comes from it, a withdrawal goes to it. reserve, may be negative,
+-- Assets: everything outside the platform; a deposit comes from it, a withdrawal goes to it. reserve, may be negative,
 -- Assets: the USD that back one stablecoin, at one custodian; the only kind with coin and custodian. issuance, may be
--- negative, Liabilities: minus the stablecoins that are in circulation. fees, never negative, Assets: commissions
--- received, minus rebates paid.
+-- negative, Equity: minus the stablecoins that are in circulation. fees, never negative, Income: commissions received,
+-- minus rebates paid.
 create table house_kind (
   kind text collate "C" not null,
   -- Whether the balance of one slot may be below zero. The balance of world or of issuance in one slot has either sign,
   -- because what came in by one slot may go out by another; over all slots neither is above zero. That of a reserve is
   -- below zero in a slot in which more was redeemed than minted, never over all slots.
   may_be_negative boolean not null,
-  -- Where the chart of accounts of an export has it. An export has the signs of the platform and its customers as one
-  -- entity, so the balances of profiles are Assets, too (docs/accounting.md).
+  -- Where the chart of accounts of an export has it. An export is from the operator's side: the balances of profiles
+  -- are Liabilities, and signs are the reverse of those here, except for the asset that a reserve is
+  -- (docs/accounting.md).
   account_class text not null,
   -- The kinds, for verify and exports.
   constraint house_kind_pkey PRIMARY KEY (kind),
-  constraint account_class_is_known CHECK ((account_class = ANY (ARRAY['Assets'::text, 'Equity'::text, 'Liabilities'::text]))),
+  constraint account_class_is_known CHECK ((account_class = ANY (ARRAY['Assets'::text, 'Equity'::text, 'Income'::text, 'Liabilities'::text]))),
   constraint kind_of_2_to_16_letters CHECK ((kind ~ '^[a-z]{2,16}$'::text)),
   -- No query: the foreign key of accounts refers to it.
   constraint one_sign_per_kind UNIQUE (kind, may_be_negative)
 );
 grant select on house_kind to service;
 
--- An organisation that owns profiles and API clients. Never changed, and no part of the hash chain.
+-- An organisation that owns profiles and API clients. No part of the hash chain, but what the operator makes of it is
+-- in configuration_write. Never deleted.
 create table customer (
   id uuid not null,
   name text not null,
   created_at timestamp with time zone not null,
+  -- From then on neither the secrets nor the tokens of its clients are accepted. Its money and its orders stay. Null:
+  -- it is enabled.
+  disabled_at timestamp with time zone,
   -- The customer of an id, and foreign keys.
-  constraint customer_pkey PRIMARY KEY (id)
+  constraint customer_pkey PRIMARY KEY (id),
+  -- No query: it keeps names apart, so that an operator cannot take one customer for another.
+  constraint customer_names_differ UNIQUE (name)
 );
-grant select, insert on customer to service;
+-- Whose clients are disabled of late: every node asks every two seconds.
+CREATE INDEX customer_disabled ON public.customer USING btree (disabled_at) WHERE (disabled_at IS NOT NULL);
+grant select, insert, update (name, disabled_at) on customer to service;
 
 -- A program that calls the API for one customer. Written by the operator and the bootstrap file; its customer may
 -- disable it.
@@ -388,6 +397,43 @@ create table fee_agreement (
 CREATE INDEX fee_agreement_market ON public.fee_agreement USING btree (market, customer_id);
 grant select, insert, update, delete on fee_agreement to service;
 
+-- A write to the tables that no batch writes: customers, clients, fees, signing keys, webhooks. The transaction that
+-- makes the write adds the row at version 1; within seconds a batch seals it, which makes version 2, and from then on
+-- its digest is in the hash chain (docs/decisions/0044-configuration-writes.md). Otherwise never changed, and never
+-- deleted.
+create table configuration_write (
+  -- Random: unlike others, no time is in it.
+  id uuid not null,
+  -- By the database's clock, so that it is right even if that of the process is not.
+  at timestamp with time zone not null,
+  -- Who asked, in the form of an entry of the callers of a batch. The batch that seals it has the same one.
+  caller jsonb not null,
+  kind text not null,
+  -- What was written: the client_id, the id of the customer or the webhook, the code of the market, the kid of the key.
+  subject text not null,
+  -- Whose it is. Null: the platform's.
+  customer_id uuid,
+  -- What it has become, each value as text. No secrets.
+  details jsonb not null,
+  -- 1: not sealed yet. 2: sealed.
+  version bigint not null,
+  -- With batch: the batch that sealed it. Null: none has yet.
+  slot smallint,
+  batch bigint,
+  -- The write of an id, to seal it, and for audit writes.
+  constraint configuration_write_pkey PRIMARY KEY (id),
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['client'::text, 'customer'::text, 'fees'::text, 'signing_key'::text, 'webhook'::text]))),
+  constraint no_batch_at_version_1_only CHECK ((num_nonnulls(slot, batch) =
+CASE version
+    WHEN 1 THEN 0
+    ELSE 2
+END)),
+  constraint sealed_once CHECK ((version = ANY (ARRAY[(1)::bigint, (2)::bigint])))
+);
+-- What no batch has sealed yet, the oldest first: each worker asks every second.
+CREATE INDEX configuration_write_unsealed ON public.configuration_write USING btree (at) WHERE (version = 1);
+grant select, insert, update (version, slot, batch) on configuration_write to service;
+
 -- A group of commands that committed together, by one SQL statement, and a link of the hash chain of its slot. That
 -- statement writes every row that the batch changes or adds, counts what it found, and last inserts this row: if a
 -- count is not what was decided on, a CHECK fails and takes the whole batch back. Never changed or deleted.
@@ -426,20 +472,21 @@ create table batch (
   -- Whether the writer's clock was not ahead of the database's. Null in a void row, which decides nothing.
   not_ahead boolean,
   -- What it made of each row, other than accounts, that can change: {"orders": [{"key": {"profile_id": ..., "id": ...},
-  -- "version", "values", "digest", "callers"}]}. key has the columns of the primary key. Its tables are conversion,
-  -- customer_volume, external_transfer, legal_hold, market, market_head, orders and profile. values has each column
-  -- that is overwritten by changes and is not as in the version before (at version 1: each that is not null), as text;
-  -- so every version of a row follows from here and from the columns that never change. digest is of the whole row
-  -- without slot and batch, version included: the first 16 bytes, as hexadecimal digits, of the SHA-256 of name=value
-  -- and a zero byte for each column that is not null, in the order of their names. callers are numbers of entries of
-  -- callers. Null: none. json, not jsonb: the text is hashed.
+  -- "version", "values", "digest", "callers"}]}. key has the columns of the primary key. Its tables are
+  -- configuration_write, conversion, customer_volume, external_transfer, legal_hold, market, market_head, orders,
+  -- profile and webhook_disabling. values has each column that is overwritten by changes and is not as in the version
+  -- before (at version 1: each that is not null), as text; so every version of a row follows from here and from the
+  -- columns that never change. digest is of the whole row without slot and batch, version included: the first 16 bytes,
+  -- as hexadecimal digits, of the SHA-256 of name=value and a zero byte for each column that is not null, in the order
+  -- of their names. callers are numbers of entries of callers. Null: none. json, not jsonb: the text is hashed.
   changes json,
   -- Who asked for its writes, each once, numbered from 0: [{"client", "token", "address", "operation"}, {"house"},
-  -- {"operator", "operation"}]. client: the client_id of a client. token: the id (jti) of its access token. address:
-  -- the IP address that it called from. operation: the method and the path's pattern, such as "POST
-  -- /v2/transfer/platform"; of an operator, whose name is that of a user of the machine, the command. house here names
-  -- a part of the service, and no house account: engine, of a market; settlement, of conversions; bootstrap, the
-  -- bootstrap file; maker, the market maker of a sandbox, a program that places orders. Null: it wrote nothing that
+  -- {"operator", "person", "operation"}]. client: the client_id of a client. token: the id (jti) of its access token.
+  -- address: the IP address that it called from. operation: the method and the path's pattern, such as "POST
+  -- /v2/transfer/platform"; of an operator, the command. operator: the user of the machine. person: the name that the
+  -- operator gave with --as, if any. house here names a part of the service, and no house account: auth, which replaces
+  -- signing keys; engine, of a market; settlement, of conversions; bootstrap, the bootstrap file; webhooks, what
+  -- delivers to them; maker, the market maker of a sandbox, a program that places orders. Null: it wrote nothing that
   -- somebody asked for.
   callers json,
   -- The last batch of a slot; a batch by its number, to append the next one, to verify, and for what refers to it.
@@ -1151,6 +1198,197 @@ create table event_retention (
   constraint only_one_is_true CHECK (only_one)
 );
 grant select, update on event_retention to service;
+
+-- Where a customer wants its events posted (docs/webhooks.md), as the customer or the operator has set it. What is
+-- delivered is in webhook_progress. One that is deleted stays, for what its attempts say.
+create table webhook (
+  id uuid not null,
+  customer_id uuid not null,
+  -- The customer's name for it.
+  name text collate "C" not null,
+  -- Where it posts to, as it was given.
+  url text not null,
+  -- The types of events that it gets; * at the end of one stands for any rest.
+  types text[] not null,
+  -- thin: what happened to which object. full: the object too, as it was then.
+  body text not null,
+  -- per_object: never two events of one object at once, nor out of order. strict: a batch of up to 100 events at a
+  -- time, all in order. any: as they come.
+  delivery_order text not null,
+  -- At most so many, on average.
+  deliveries_per_second smallint not null,
+  -- How the receiver lets it in, but for the secret, which is in webhook_secret: {"kind": "api_key", "header"} or
+  -- {"kind": "oauth", "token_url", "client_id", "scope"}. Null: by the signature alone.
+  receiver_access json,
+  -- One of the customer's ten places for active webhooks; which has no meaning. Null: it is disabled or deleted.
+  active_place smallint,
+  -- customer, operator: disabled by them. gone: its receiver answered 410. failing: nothing was accepted for five days.
+  -- Null: it is not disabled.
+  disabled_reason text,
+  -- Since when nothing is delivered; it keeps its place. Null: it is not disabled.
+  disabled_at timestamp with time zone,
+  -- Null: it is not deleted.
+  deleted_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  -- Rises with each change.
+  version bigint not null,
+  -- A webhook, and foreign keys.
+  constraint webhook_pkey PRIMARY KEY (id),
+  constraint active_or_disabled_or_deleted CHECK (((active_place IS NULL) = ((disabled_at IS NOT NULL) OR (deleted_at IS NOT NULL)))),
+  constraint at_most_10_active CHECK (((active_place >= 1) AND (active_place <= 10))),
+  constraint body_is_known CHECK ((body = ANY (ARRAY['thin'::text, 'full'::text]))),
+  constraint customer_exists FOREIGN KEY (customer_id) REFERENCES customer(id),
+  constraint deliveries_from_1_to_100_a_second CHECK (((deliveries_per_second >= 1) AND (deliveries_per_second <= 100))),
+  constraint delivery_order_is_known CHECK ((delivery_order = ANY (ARRAY['per_object'::text, 'strict'::text, 'any'::text]))),
+  constraint disabled_reason_is_known CHECK ((disabled_reason = ANY (ARRAY['customer'::text, 'operator'::text, 'gone'::text, 'failing'::text]))),
+  constraint reason_of_disabled CHECK (((disabled_reason IS NULL) = (disabled_at IS NULL))),
+  constraint types_from_1_to_100 CHECK (((cardinality(types) >= 1) AND (cardinality(types) <= 100)))
+);
+-- What is delivered to; and a customer has at most 10 active webhooks.
+CREATE UNIQUE INDEX webhook_active ON public.webhook USING btree (customer_id, active_place) WHERE (active_place IS NOT NULL);
+-- Which webhooks the service has disabled, for their records in webhook_disabling.
+CREATE INDEX webhook_disabled_by_service ON public.webhook USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
+-- The webhooks of a customer; and a customer gives a name once.
+CREATE UNIQUE INDEX webhook_name ON public.webhook USING btree (customer_id, name) WHERE (deleted_at IS NULL);
+grant select, insert, update on webhook to service;
+
+-- What webhooks sign with, and what they show to their receivers. Two of a kind that signs while it is rotated. Removed
+-- when it has expired.
+create table webhook_secret (
+  id uuid not null,
+  -- Whose it is.
+  webhook_id uuid not null,
+  -- v1, v1a: signs (HMAC-SHA-256, Ed25519). api_key, oauth: shown to the receiver, as receiver_access says.
+  kind text not null,
+  -- In clear, or, with PARBOOK_KEY_ENCRYPTION_KEY, encrypted as signing keys are.
+  secret json not null,
+  -- Its public half, which receivers read. Null: it has none.
+  public_key text,
+  created_at timestamp with time zone not null,
+  -- Until then it signs beside its successor. Null: it does not expire.
+  expires_at timestamp with time zone,
+  -- A secret.
+  constraint webhook_secret_pkey PRIMARY KEY (id),
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['v1'::text, 'v1a'::text, 'api_key'::text, 'oauth'::text]))),
+  constraint public_key_of_v1a CHECK (((public_key IS NOT NULL) = (kind = 'v1a'::text))),
+  constraint webhook_exists FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+);
+-- The secrets of a webhook.
+CREATE INDEX webhook_secret_webhook ON public.webhook_secret USING btree (webhook_id, kind, created_at);
+grant select, insert, update, delete on webhook_secret to service;
+
+-- How far the events of a customer were delivered to a webhook. Written by the process with the lease webhooks.
+create table webhook_progress (
+  -- Whose it is.
+  webhook_id uuid not null,
+  customer_id uuid not null,
+  -- Each of the customer's events up to this number was accepted, or is not of its types, or is in webhook_delivery.
+  read_to bigint not null,
+  -- Of a strict webhook, the last event of the batch that is being delivered, so that it is the same batch however
+  -- often it is tried. Null: none is.
+  batch_end bigint,
+  -- Since when each attempt failed, without two days in which none was made. Null: the last one was accepted, or there
+  -- was none.
+  failing_since timestamp with time zone,
+  -- When an attempt failed last. Null: none did.
+  last_failure_at timestamp with time zone,
+  -- When something was accepted last. Null: nothing was.
+  last_success_at timestamp with time zone,
+  -- Rises when a process begins to deliver, and when somebody sets the place or repeats deliveries. Who delivers writes
+  -- only if it is the version that it has read.
+  version bigint not null,
+  -- The progress of a webhook.
+  constraint webhook_progress_pkey PRIMARY KEY (webhook_id),
+  constraint batch_behind_what_was_read CHECK ((batch_end > read_to)),
+  constraint read_to_not_negative CHECK ((read_to >= 0)),
+  constraint webhook_exists FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+) with (fillfactor=50);
+grant select, insert, update on webhook_progress to service;
+
+-- Events that a webhook's receiver has not accepted, of those that webhook_progress has passed, or of the batch of a
+-- strict one. Removed when it accepts them, or when the event is no longer kept.
+create table webhook_delivery (
+  -- What did not deliver it.
+  webhook_id uuid not null,
+  -- The customer's number of the event.
+  number bigint not null,
+  customer_id uuid not null,
+  -- The object that the event is of. Its later events wait for it, unless the webhook takes them in any order.
+  object_id text collate "C" not null,
+  -- RETRYING: is tried again at next_attempt_at. BLOCKED: waits for an earlier event of its object. UNDELIVERED: is
+  -- tried no more, until somebody asks for it.
+  status text not null,
+  -- How often it was tried.
+  attempts integer not null,
+  -- When it is tried again. Null: not by itself.
+  next_attempt_at timestamp with time zone,
+  -- Why the last attempt failed. Null: it was not tried.
+  last_error text,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  -- What of a webhook is open, in order.
+  constraint webhook_delivery_pkey PRIMARY KEY (webhook_id, number),
+  constraint attempts_not_negative CHECK ((attempts >= 0)),
+  constraint next_attempt_of_retrying CHECK (((next_attempt_at IS NOT NULL) = (status = 'RETRYING'::text))),
+  constraint status_is_known CHECK ((status = ANY (ARRAY['RETRYING'::text, 'BLOCKED'::text, 'UNDELIVERED'::text]))),
+  constraint webhook_exists FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+) with (fillfactor=80);
+-- Of the events of a page, to how many webhooks they could not be delivered.
+CREATE INDEX webhook_delivery_undelivered ON public.webhook_delivery USING btree (customer_id, number) WHERE (status = 'UNDELIVERED'::text);
+grant select, insert, update, delete on webhook_delivery to service;
+
+-- What happened when something was posted to a webhook. Kept for 30 days, and at most the last 1,000 of each webhook.
+create table webhook_attempt (
+  -- To which.
+  webhook_id uuid not null,
+  -- In the order of the attempts.
+  id uuid not null,
+  -- The event, or the first of the batch. Null: a test.
+  number bigint,
+  -- How many events were posted.
+  events integer not null,
+  at timestamp with time zone not null,
+  -- How long it took, in milliseconds.
+  ms integer not null,
+  -- The HTTP status of the answer. Null: there was none.
+  status smallint,
+  -- Why there was no answer, or why it was not accepted. Null: it was accepted.
+  error text,
+  -- The first KiB of the answer's body. Null: there was none.
+  answer bytea,
+  -- The attempts of a webhook, newest first.
+  constraint webhook_attempt_pkey PRIMARY KEY (webhook_id, id),
+  constraint an_answer_or_an_error CHECK (((status IS NOT NULL) OR (error IS NOT NULL))),
+  constraint answer_up_to_a_kibibyte CHECK ((length(answer) <= 1024)),
+  constraint webhook_exists FOREIGN KEY (webhook_id) REFERENCES webhook(id)
+);
+grant select, insert, delete on webhook_attempt to service;
+
+-- That the service itself has disabled a webhook, the last time that it did, and how the webhook was set then. Its
+-- customer is told by an event, which follows from the chain, so a lane writes it (docs/webhooks.md).
+create table webhook_disabling (
+  customer_id uuid not null,
+  -- The webhook's.
+  id uuid not null,
+  -- The webhook's then.
+  name text collate "C" not null,
+  -- The webhook's then.
+  url text not null,
+  -- gone: its receiver answered 410. failing: nothing was accepted for five days.
+  reason text not null,
+  -- The webhook's then. A webhook that has another one now is not recorded yet.
+  disabled_at timestamp with time zone not null,
+  -- How often it was disabled. A write states the version that it was decided on.
+  version bigint not null,
+  -- With batch: the batch that wrote this version, and has its digest in changes.
+  slot smallint not null,
+  batch bigint not null,
+  -- The last time of a webhook.
+  constraint webhook_disabling_pkey PRIMARY KEY (customer_id, id),
+  constraint reason_is_known CHECK ((reason = ANY (ARRAY['gone'::text, 'failing'::text])))
+) with (fillfactor=80);
+grant select, insert, update on webhook_disabling to service;
 
 -- What each change of the order book did, for nodes that follow it (docs/decisions/0011-the-feed.md). No part of the
 -- ledger. Unlogged: a crash empties it, a standby does not have it, and a node that misses a row reads the whole book.

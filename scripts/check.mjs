@@ -18,6 +18,10 @@ const CHECKS = [
     name: "supply chain of the client generators",
     command: ["node", "scripts/supply-chain.mjs", "test/openapi/clients"],
   },
+  {
+    name: "supply chain of the other versions of Node",
+    command: ["node", "scripts/supply-chain.mjs", "test/other-nodes"],
+  },
 ];
 
 await prepare({ tools: true, build: false });

@@ -3,7 +3,7 @@
  * alone. See `test/simulation/`.
  */
 import { parseArgs } from "node:util";
-import { prepare } from "./prepare.mjs";
+import { runLong } from "./long-run.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -12,8 +12,12 @@ const { values } = parseArgs({
     seed: { type: "string" },
   },
 });
-process.env.SIMULATION_SEEDS = values.seed === undefined ? values.seeds : "1";
-process.env.SIMULATION_SEED = values.seed ?? values.from;
-await prepare({ tools: true });
-process.argv = [...process.argv.slice(0, 2), "run", "test/simulation/simulation.test.ts", "-t", "under faults"];
-await import("../node_modules/vitest/vitest.mjs");
+const total = values.seed === undefined ? Number(values.seeds) : 1;
+const first = Number(values.seed ?? values.from);
+process.env.SIMULATION_SEEDS = String(total);
+process.env.SIMULATION_SEED = String(first);
+await runLong({
+  ...{ what: "simulating", unit: "seeds", total },
+  args: ["test/simulation/simulation.test.ts", "-t", "under faults"],
+  goOn: (done) => `npm run simulate -- --from ${first + done} --seeds ${total - done}`,
+});

@@ -57,7 +57,7 @@ function read(...path) {
 function unpinned({ dependencies, devDependencies, optionalDependencies, overrides }) {
   const named = [dependencies, devDependencies, optionalDependencies].flatMap((list) => Object.entries(list ?? {}));
   return [...named, ...leavesOf(overrides ?? {})]
-    .filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version))
+    .filter(([, version]) => !/^(?:npm:.+@)?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version))
     .map(([name, version]) => `${name} "${version}" in package.json is not one exact version`);
 }
 

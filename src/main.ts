@@ -5,6 +5,7 @@
 import { rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import type { Logger } from "pino";
+import { sealConfigurationWrites } from "./ledger/configuration-writes.ts";
 import { Maker, type MakerEvent } from "./market-maker/market-maker.ts";
 import type { Domain } from "./service/api-routes.ts";
 import { applyBootstrap } from "./service/bootstrap/bootstrap.ts";
@@ -25,6 +26,7 @@ import { type Component, startAll } from "./service/start-and-stop.ts";
 import { followTls, requireTls } from "./service/tls.ts";
 import { systemClock } from "./std/clock.ts";
 import { pause } from "./std/pause.ts";
+import { startPoll } from "./std/poll.ts";
 import { findTimesAhead } from "./verify/times-ahead.ts";
 
 export interface Service extends Domain {
@@ -80,7 +82,9 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
       results.bootstrap = await bootstrapFrom(config, core);
       if (results.bootstrap !== undefined) await applyBootstrap({ ...core, ...domain }, results.bootstrap);
     }),
-    ...(isWorker ? [component("settlement", settlement), component("events", publisher)] : []),
+    ...(isWorker ? [component("settlement", settlement), component("events", publisher), sealing(core)] : []),
+    // Before the servers, and after them when the service stops: what is posted names the API's address.
+    ...(isWorker ? [component("webhooks", domain.deliveries)] : []),
     ...(config.roles.has("engine") ? [component("engines", engines)] : []),
     // Written once a minute and on stop, after the last request.
     component("denial log", denialLog),
@@ -174,6 +178,21 @@ function certificateComponents(
   const { current, use: changed } = certificate;
   if (current === undefined) return [];
   return [{ name: "certificate", start: () => followTls(config, current, servers, log, { changed }) }];
+}
+
+const SEALS_EVERY_MS = 1_000;
+
+/** Adds records of configuration writes to the hash chain, from any process. If the lane cannot work, it says so itself. */
+function sealing({ database, lane, log }: Core): Component {
+  const seal = () => sealConfigurationWrites(database, lane);
+  const onFailure = (error: unknown) => log.debug({ error }, "configuration writes could not be sealed; will retry");
+  return {
+    name: "seals of configuration writes",
+    start: () => {
+      const poll = startPoll(SEALS_EVERY_MS, seal, onFailure);
+      return () => poll.stop();
+    },
+  };
 }
 
 /** The sandbox's market maker. If it is off, the orders of an earlier one are cancelled. */

@@ -4,28 +4,33 @@
  * of its day, so it is dated on the day after the last journal.
  */
 import { formatAmount } from "../money/amount.ts";
-import type { AssetCode } from "../money/asset.ts";
+import { type AssetCode, USD } from "../money/asset.ts";
 import type { ChartOfAccounts } from "./chart-of-accounts.ts";
 import { dayOf } from "./days.ts";
 import { type ExportedJournal, type JournalText, recordOf, tagsOf } from "./journal-text.ts";
 
 export const beancount: JournalText = {
-  opening: () =>
+  opening: (assets) =>
     [
       "; Parbook ledger export. The last line marks the end.",
       'option "title" "Parbook"',
       'option "inferred_tolerance_multiplier" "0"',
+      // A coin is redeemed one to one, at any time. For reports in USD.
+      ...assets.flatMap(({ code, kind }) =>
+        kind === "stablecoin" ? `1970-01-01 price ${currency(code)} 1 ${currency(USD)}` : [],
+      ),
       "\n",
     ].join("\n"),
   journal: journalText,
   // Beancount sorts by day, so `open` directives may follow the journals.
   closing: (closings, chart, { first, dayAfterLast: behind }) => {
     const lines = closings.flatMap((closing) =>
-      chart.partsOf(closing.ownerId).map((part) => {
-        const account = chart.nameOf(closing.ownerId, part);
+      chart.partsOf(closing.ownerId).flatMap((part) => {
         const commodity = currency(closing.asset);
-        const opened = closing.isFirst ? `${first} open ${account}\n` : "";
-        return `${opened}${behind} balance ${account}  ${formatAmount(closing[part])} ~ 0 ${commodity}\n`;
+        return chart.entriesOf(closing.ownerId, part, closing[part]).map(({ account, amount }) => {
+          const opened = closing.isFirst ? `${first} open ${account}\n` : "";
+          return `${opened}${behind} balance ${account}  ${formatAmount(amount)} ~ 0 ${commodity}\n`;
+        });
       }),
     );
     return `${lines.join("")}\n`;
@@ -37,9 +42,10 @@ function journalText(journal: ExportedJournal, chart: ChartOfAccounts): string {
   const { id, batch } = journal;
   const cause = journal.postings[0]?.cause;
   const tags = tagsOf(journal).map(([name, value]) => `  ${name}: "${value}"\n`);
-  const postings = journal.postings.map(
-    ({ ownerId, part, amount, asset }) =>
-      `  ${chart.nameOf(ownerId, part)}  ${formatAmount(amount)} ${currency(asset)}\n`,
+  const postings = journal.postings.flatMap(({ asset, ownerId, part, ...posting }) =>
+    chart
+      .entriesOf(ownerId, part, posting.amount)
+      .map(({ account, amount }) => `  ${account}  ${formatAmount(amount)} ${currency(asset)}\n`),
   );
   return `${dayOf(batch.at)} * "${cause}" "${id}" ^${recordOf(id, cause).join("-")}\n${tags.join("")}${postings.join("")}\n`;
 }

@@ -20,14 +20,23 @@ import { readAssets, walkClosings } from "./store.ts";
 export const FORMATS = { hledger, ledger: hledger, beancount } as const satisfies Record<string, JournalText>;
 export type Format = keyof typeof FORMATS;
 
-/** Yields the export as text. @param heads the end of the export; the current heads by default */
+interface ExportOptions {
+  /** The end of the export; the current heads by default. */
+  readonly heads?: readonly ChainHead[] | undefined;
+  /** So many batches will be written. */
+  readonly onBegin?: (batches: number) => void;
+  readonly onBatch?: () => void;
+}
+
+/** Yields the export as text. */
 export async function* exportJournals(
   database: Database,
   format: Format,
-  heads?: readonly ChainHead[],
+  { heads, onBegin, onBatch }: ExportOptions = {},
 ): AsyncGenerator<string> {
   const text = FORMATS[format];
   const ends = heads ?? (await readHeads(database));
+  onBegin?.(ends.reduce((batches, { n }) => batches + Number(n) + 1, 0));
   // An export must not contain what a failover could still lose.
   await waitForStandby(database);
   // After the heads: whatever has postings within them has its row.
@@ -36,13 +45,18 @@ export async function* exportJournals(
   const days = new Days();
   const counts = { journals: 0, postings: 0 };
   for await (const batch of inCommitOrder(database, ends)) {
+    onBatch?.();
     days.add(batch.at);
     const journals = journalsOf(batch);
     counts.journals += journals.length;
     for (const { postings } of journals) counts.postings += postings.length;
+    await chart.readNames(journals.flatMap(({ postings }) => postings.map(({ ownerId }) => ownerId)));
     if (journals.length > 0) yield journals.map((journal) => text.journal(journal, chart)).join("");
   }
-  for await (const closings of walkClosings(database, ends)) yield text.closing(closings, chart, days);
+  for await (const closings of walkClosings(database, ends)) {
+    await chart.readNames(closings.map(({ ownerId }) => ownerId));
+    yield text.closing(closings, chart, days);
+  }
   yield text.end(counts);
 }
 

@@ -2,12 +2,12 @@
 import { makerIdOf } from "../exchange/execution-id.ts";
 import { type Posting, postingTable } from "../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../ledger/stored-batches.ts";
-import type { Amount } from "../money/amount.ts";
-import type { AssetCode } from "../money/asset.ts";
+import type { Asset } from "../money/asset.ts";
 import { formatInstant } from "../std/clock.ts";
 import { siblingId, type Uuid } from "../std/id.ts";
 import type { ChartOfAccounts } from "./chart-of-accounts.ts";
 import type { Days } from "./days.ts";
+import type { Closing } from "./store.ts";
 
 export interface ExportedJournal {
   readonly id: Uuid;
@@ -16,18 +16,8 @@ export interface ExportedJournal {
   readonly postings: readonly Posting[];
 }
 
-export interface Closing {
-  readonly ownerId: Uuid;
-  readonly asset: AssetCode;
-  readonly available: Amount;
-  readonly trading: Amount;
-  readonly pending: Amount;
-  /** Whether it is the owner's first account in the export. */
-  readonly isFirst: boolean;
-}
-
 export interface JournalText {
-  opening(assets: readonly AssetCode[]): string;
+  opening(assets: readonly Pick<Asset, "code" | "kind">[]): string;
   journal(journal: ExportedJournal, chart: ChartOfAccounts): string;
   /** Called after all journals. */
   closing(closings: readonly Closing[], chart: ChartOfAccounts, days: Days): string;

@@ -1,15 +1,42 @@
 import type { ChainHead } from "../ledger/stored-batches.ts";
-import { amountOf } from "../money/amount.ts";
-import type { AssetCode } from "../money/asset.ts";
+import { type Amount, amountOf } from "../money/amount.ts";
+import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Uuid } from "../std/id.ts";
-import type { Closing } from "./journal-text.ts";
 
 const PAGE = 1_000;
 
-export async function readAssets(database: Database): Promise<AssetCode[]> {
-  const rows = await database.rows<{ code: AssetCode }>("select code from asset order by code");
-  return rows.map(({ code }) => code);
+/** The last balances of an account within the export. */
+export interface Closing {
+  readonly ownerId: Uuid;
+  readonly asset: AssetCode;
+  readonly available: Amount;
+  readonly trading: Amount;
+  readonly pending: Amount;
+  /** Whether it is the owner's first account in the export. */
+  readonly isFirst: boolean;
+}
+
+export function readAssets(database: Database): Promise<Pick<Asset, "code" | "kind">[]> {
+  return database.rows<Pick<Asset, "code" | "kind">>("select code, kind from asset order by code");
+}
+
+export interface ProfileName {
+  readonly customerId: Uuid;
+  readonly customer: string;
+  readonly nickname: string;
+}
+
+/** As they are now, by profile. */
+export async function readProfileNames(database: Database, ids: readonly Uuid[]): Promise<Map<Uuid, ProfileName>> {
+  const rows = await database.rows<{ id: Uuid; customer_id: Uuid; customer: string; nickname: string }>(
+    `select p.id, p.customer_id, c.name as customer, p.nickname
+       from profile p join customer c on c.id = p.customer_id where p.id = any($1::uuid[])`,
+    [ids],
+  );
+  return new Map(
+    rows.map(({ id, customer_id, customer, nickname }) => [id, { customerId: customer_id, customer, nickname }]),
+  );
 }
 
 type ClosingRow = { readonly owner_id: Uuid; readonly asset: AssetCode } & (

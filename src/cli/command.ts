@@ -3,10 +3,15 @@
  * standard error.
  */
 import type { Command } from "commander";
+import type { OperatorCaller } from "../ledger/caller.ts";
+import { type Sealer, sealConfigurationWrites } from "../ledger/configuration-writes.ts";
+import { Lane } from "../ledger/writer/lane.ts";
 import { type Config, readConfig } from "../service/config/config.ts";
 import { environment } from "../service/config/environment.ts";
 import { type Core, type Foundation, openCore, openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
+import { readText } from "./arguments.ts";
+import { operatorOf } from "./operator.ts";
 import { type ColouredLine, printColoured, printJson } from "./terminal.ts";
 
 export interface CommandResult {
@@ -30,7 +35,8 @@ export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
 }
 
-export type ExitCode = 0 | 1 | 2;
+/** Above 128: of an end by a signal, as shells count. */
+export type ExitCode = 0 | 1 | 2 | 129 | 130 | 143;
 
 /** The command has printed its result, and that result is a failure. */
 export class CommandFailed extends Error {
@@ -79,6 +85,24 @@ export function setAction<Given extends unknown[]>(
   });
 }
 
+/**
+ * The same for a command that writes: it has the option --as, and work receives the operator, as the audit trail keeps
+ * them, before the arguments.
+ */
+export function setWritingAction<Given extends unknown[]>(
+  command: Command,
+  work: (operator: OperatorCaller, ...given: Given) => Promise<CommandResult>,
+): void {
+  command.option("--as <name>", "who you are, for the audit trail, which has the user of this machine too", readText);
+  setAction(command, (...given: Given) => work(operatorOf(pathOf(command), command.opts().as), ...given));
+}
+
+/** The words of a command, such as "market halt". */
+function pathOf(command: Command): string {
+  const { parent } = command;
+  return parent?.parent ? `${pathOf(parent)} ${command.name()}` : command.name();
+}
+
 async function printed(isJson: boolean, { json, prose }: Pick<CommandResult, "json" | "prose">): Promise<void> {
   if (!isJson) await printColoured(prose);
   else if (json !== undefined) await printJson(json);
@@ -91,7 +115,35 @@ export function commandConfig(): Config {
 
 /** For commands that move money or create profiles. The service may be running or stopped. */
 export function withCore(work: (core: Core, config: Config) => Promise<CommandResult>): Promise<CommandResult> {
-  return within(openCore, work);
+  return within(openCore, async (core, config) => {
+    const result = await work(core, config);
+    await sealWrites(core, core.lane);
+    return result;
+  });
+}
+
+/**
+ * For commands that write what no batch writes, such as clients and keys: that works while no lane can. A lane seals what
+ * they have recorded.
+ */
+export function withConfiguration(
+  work: (foundation: Foundation, config: Config) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  return withFoundation(async (foundation, config) => {
+    const result = await work(foundation, config);
+    const lane = new Lane({ ...foundation, log: (event) => foundation.log.debug({ ...event }, "lane") });
+    await lane.start().catch(() => undefined);
+    await sealWrites(foundation, lane);
+    await lane.stop();
+    return result;
+  });
+}
+
+/** If it fails, the write is made and recorded all the same, and a service seals the record. */
+async function sealWrites({ database, log }: Foundation, lane: Sealer): Promise<void> {
+  await sealConfigurationWrites(database, lane).catch((error: unknown) =>
+    log.warn({ error }, "done and recorded, but not in the hash chain yet: a running service will add it"),
+  );
 }
 
 /** For commands that need the database only. */

@@ -7,6 +7,8 @@ import { withPath } from "../std/file-error.ts";
 import { findMissingHead, readLedgerId } from "../verify/take-checkpoint.ts";
 import { readPublicKey, readSigned } from "./auditing/checkpoint-and-key-files.ts";
 import { CommandRejected, WrongUsage, withFoundation } from "./command.ts";
+import { endStatements, interruptible } from "./interruption.ts";
+import { withProgress } from "./progress.ts";
 
 interface ExportOptions {
   readonly format: Format;
@@ -39,18 +41,27 @@ async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<
   if (key !== undefined && checkpoint === undefined) throw new WrongUsage("--key needs --checkpoint");
   const publicKey = key === undefined ? undefined : await readPublicKey(key);
   const signed = checkpoint === undefined ? undefined : await readSigned(checkpoint, publicKey);
-  await withFoundation(async ({ database }) => {
-    if (signed !== undefined) {
-      const own = await readLedgerId(database);
-      if (signed.ledgerId !== own)
-        throw new CommandRejected(`${checkpoint} belongs to ledger ${signed.ledgerId}, but this database is ${own}`);
-      if ((await findMissingHead(database, signed.heads)) !== undefined)
-        throw new CommandRejected(
-          `the ledger does not contain ${checkpoint}. For details: parbook verify --checkpoint ${checkpoint}`,
-        );
-    }
-    await writeOut(exportJournals(database, format, signed?.heads));
-  });
+  const then = "what it has written lacks the end. Run it again: it begins anew";
+  const exporting = (stopping: AbortSignal) =>
+    withFoundation(async ({ database }) => {
+      endStatements(database, stopping);
+      if (signed !== undefined) {
+        const own = await readLedgerId(database);
+        if (signed.ledgerId !== own)
+          throw new CommandRejected(`${checkpoint} belongs to ledger ${signed.ledgerId}, but this database is ${own}`);
+        if ((await findMissingHead(database, signed.heads)) !== undefined)
+          throw new CommandRejected(
+            `the ledger does not contain ${checkpoint}. For details: parbook verify --checkpoint ${checkpoint}`,
+          );
+      }
+      // On a terminal the bar would stand between the lines of the export.
+      const about = { what: "exporting", unit: "batches", quiet: process.stdout.isTTY, stopping };
+      await withProgress(about, (progress) => {
+        const watching = { onBegin: (batches: number) => progress.expect(batches), onBatch: () => progress.add(1) };
+        return writeOut(exportJournals(database, format, { heads: signed?.heads, ...watching }));
+      });
+    });
+  await interruptible(then, exporting);
 }
 
 /** Respects backpressure. A closed pipe, as with `head`, ends the export without an error. */

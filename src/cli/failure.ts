@@ -1,13 +1,16 @@
-/** Maps every error to lines for the operator and an exit code: 2 for wrong usage or settings, otherwise 1. */
+/**
+ * Maps every error to lines for the operator and an exit code: 2 for wrong usage or settings, 1 for other failures, more
+ * than 128 for an end by a signal.
+ */
 import { CommanderError } from "commander";
 import { Problem } from "../api/problems/problems.ts";
 import { CatalogueError } from "../catalogue/fill-catalogue.ts";
 import { Unavailable } from "../ledger/decision.ts";
-import { KeyUnreadable } from "../oauth/keys/key-encryption.ts";
 import { DatabaseAway, OutcomeUnknown, serverError } from "../postgres/database.ts";
 import { EmbeddedError } from "../postgres/embedded/embedded-error.ts";
 import { SchemaError } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
+import { CannotDecrypt } from "../postgres/storage-encryption.ts";
 import { BootstrapError } from "../service/bootstrap/bootstrap-file.ts";
 import { InvalidSettings } from "../service/config/config.ts";
 import { StartupError } from "../service/core.ts";
@@ -15,6 +18,7 @@ import { NoDatabase } from "../service/provide-database.ts";
 import { ClockFault } from "../std/clock.ts";
 import { fileErrorText } from "../std/file-error.ts";
 import { CommandFailed, CommandRejected, type ExitCode, WrongUsage } from "./command.ts";
+import { Interrupted } from "./interruption.ts";
 
 export interface Failure {
   /** Empty if the message has been printed already. A line break within a line came with a value, and gets escaped. */
@@ -31,12 +35,13 @@ const OPERATOR_ERRORS = [
   CatalogueError,
   Problem,
   Unavailable,
-  KeyUnreadable,
+  CannotDecrypt,
   ClockFault,
 ];
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommanderError) return { lines: [], exitCode: isHelp(error) ? 0 : 2 };
+  if (error instanceof Interrupted) return { lines: [error.message], exitCode: error.exitCode };
   if (error instanceof CommandFailed) return { lines: [], exitCode: error.exitCode };
   if (error instanceof InvalidSettings) return { lines: [error.heading, ...error.lines], exitCode: 2 };
   if (error instanceof WrongUsage) return { lines: [error.message], exitCode: 2 };

@@ -7,9 +7,12 @@ import { migrateAs } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { type ProvidedDatabase, provideDatabase } from "../service/provide-database.ts";
 import { addCommand, CommandRejected, type CommandResult, commandConfig, setAction, WrongUsage } from "./command.ts";
+import { endStatements, interruptible } from "./interruption.ts";
+import { type Progress, withProgress } from "./progress.ts";
 
-interface MigrateOptions {
+interface MigrateCommandOptions {
   readonly serviceRole?: string;
+  readonly json?: true;
 }
 
 export function addMigrate(program: Command): void {
@@ -20,10 +23,20 @@ export function addMigrate(program: Command): void {
     "--service-role <name>",
     "the existing role to grant the service's privileges to (default: the role of PARBOOK_DATABASE_URL)",
   );
-  setAction(migrate, migrateDatabase);
+  setAction(migrate, (options: MigrateCommandOptions) =>
+    interruptible("what was applied stays, and what was being applied had no effect. Run it again", (stopping) =>
+      withProgress({ what: "migrating", quiet: options.json, stopping }, (progress) =>
+        migrateDatabase(options, progress, stopping),
+      ),
+    ),
+  );
 }
 
-async function migrateDatabase({ serviceRole }: MigrateOptions): Promise<CommandResult> {
+async function migrateDatabase(
+  { serviceRole }: MigrateCommandOptions,
+  progress: Progress,
+  stopping: AbortSignal,
+): Promise<CommandResult> {
   const config = commandConfig();
   if (config.databaseUrl !== undefined && config.migrateUrl === undefined && config.mode === "production") {
     throw new WrongUsage("set PARBOOK_MIGRATE_URL to the address of the database as the owner of its tables");
@@ -34,7 +47,7 @@ async function migrateDatabase({ serviceRole }: MigrateOptions): Promise<Command
     const role = serviceRole ?? provided.service.user ?? "";
     const applied = await (provided.owner === undefined
       ? checkRunningService(provided)
-      : migrateFor(role, provided.owner, log, config));
+      : migrateFor(role, provided.owner, { log, config, progress, stopping }));
     return {
       json: { applied, service_role: role },
       prose: applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `applied ${name}`),
@@ -56,13 +69,20 @@ async function checkRunningService({ service }: ProvidedDatabase): Promise<strin
   }
 }
 
+interface Migrating {
+  readonly log: ReturnType<typeof createLogger>;
+  readonly config: Config;
+  readonly progress: Progress;
+  readonly stopping: AbortSignal;
+}
+
 async function migrateFor(
   role: string,
   owner: ProvidedDatabase["service"],
-  log: ReturnType<typeof createLogger>,
-  config: Config,
+  { log, config, progress, stopping }: Migrating,
 ): Promise<string[]> {
   const database = open(owner);
+  endStatements(database, stopping);
   try {
     const [found] = await database.rows("select 1 from pg_roles where rolname = $1", [role]);
     if (found === undefined) {
@@ -70,7 +90,11 @@ async function migrateFor(
         `the role ${JSON.stringify(role)} does not exist: create it first (create role ... login password ...)`,
       );
     }
-    return await migrateAs(database, role, log, config);
+    let count = 0;
+    return await migrateAs(database, role, log, config, (name, pending) => {
+      progress.step(`applying ${name} (${count + 1} of ${count + pending})`);
+      count += 1;
+    });
   } finally {
     await database.close();
   }

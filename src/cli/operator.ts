@@ -2,9 +2,12 @@
 import { userInfo } from "node:os";
 import type { OperatorCaller } from "../ledger/caller.ts";
 
-/** @param operation The command, such as "market halt". */
-export function operatorOf(operation: string): OperatorCaller {
-  return { operator: userName(), operation };
+/**
+ * @param operation The command, such as "market halt".
+ * @param person The name that they gave with --as.
+ */
+export function operatorOf(operation: string, person: string | undefined): OperatorCaller {
+  return { operator: userName(), ...(person !== undefined && { person }), operation };
 }
 
 /** In a container the user may have no name; then the uid is used. */

@@ -10,6 +10,7 @@ import { addHoldCommands } from "./administration/holds.ts";
 import { addKeyCommands } from "./administration/keys.ts";
 import { addMarketCommands } from "./administration/markets.ts";
 import { addTransferStepCommands } from "./administration/transfer-steps.ts";
+import { addWebhookCommands } from "./administration/webhooks.ts";
 import { addAuditCommands } from "./auditing/audit.ts";
 import { addCheckpoint } from "./auditing/checkpoint.ts";
 import { addEventCommands } from "./auditing/events.ts";
@@ -68,6 +69,7 @@ export function buildProgram(): Command {
   addCustomerCommands(program);
   addClientCommands(program);
   addKeyCommands(program);
+  addWebhookCommands(program);
   addExternalTransferCommands(program);
   addTransferStepCommands(program);
   addPayoutCommands(program);

@@ -1,22 +1,25 @@
 /** `parbook restore`: restores a backup of the embedded database and verifies the result. */
 import type { Command } from "commander";
 import { readLastTime } from "../ledger/stored-batches.ts";
-import { type Restored, restoreBackup } from "../postgres/embedded/backup/restore.ts";
+import { type RestoreDisplay, type Restored, restoreBackup } from "../postgres/embedded/backup/restore.ts";
 import { openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { formatInstant } from "../std/clock.ts";
 import { isPlainPath } from "../std/paths.ts";
-import { type VerifyReport, verifyAll } from "../verify/verify.ts";
+import type { VerifyReport } from "../verify/verify.ts";
 import { readPath, readTime } from "./arguments.ts";
 import { headOf } from "./auditing/chain-heads.ts";
-import { reportLines, reportRecord } from "./auditing/verify.ts";
-import { rejectExternal, reportProgress } from "./backup.ts";
+import { reportLines, reportRecord, verifyShowing } from "./auditing/verify.ts";
+import { rejectExternal, reporter, type Showing, showingCopy } from "./backup.ts";
 import { addCommand, type CommandResult, commandConfig, setAction, WrongUsage } from "./command.ts";
+import { interruptible } from "./interruption.ts";
+import { withProgress } from "./progress.ts";
 
 interface RestoreCommandOptions {
   readonly into?: string;
   readonly wal?: string;
   readonly until?: Date;
+  readonly json?: true;
 }
 
 export function addRestore(program: Command): void {
@@ -30,10 +33,18 @@ export function addRestore(program: Command): void {
     .option("--into <directory>", "the data directory to create (default: PARBOOK_DATA_DIR)", readPath)
     .option("--wal <directory>", "the WAL archive (PARBOOK_WAL_ARCHIVE) to replay after the backup", readPath)
     .option("--until <time>", "with --wal: stop the replay at this time (RFC 3339)", readTime);
-  setAction(restore, restoreInto);
+  setAction(restore, (directory: string, options: RestoreCommandOptions) =>
+    interruptible("nothing was restored, and the directory is empty as before. Run it again", (stopping) =>
+      restoreInto(directory, options, { quiet: options.json, stopping }),
+    ),
+  );
 }
 
-async function restoreInto(directory: string, { into, wal, until }: RestoreCommandOptions): Promise<CommandResult> {
+async function restoreInto(
+  directory: string,
+  { into, wal, until }: RestoreCommandOptions,
+  showing: Showing,
+): Promise<CommandResult> {
   const config = commandConfig();
   rejectExternal(config, "restore");
   if (until !== undefined && wal === undefined) {
@@ -43,27 +54,36 @@ async function restoreInto(directory: string, { into, wal, until }: RestoreComma
     throw new WrongUsage("--wal: the path may contain only letters, digits and ._-/");
   const dataDir = into ?? config.dataDir;
   const log = createLogger(config, 2);
+  const report = reporter(showing);
   const inspect = async (restored: Restored) => {
-    reportProgress("the database is restored; verifying the ledger");
+    report("the database is restored; verifying the ledger");
     // No archiving: two databases restored from one backup must not write to the same archive.
     const there = { ...config, dataDir: restored.dataDir, walArchive: undefined };
     const foundation = await openFoundation(there, "command", log);
     try {
       const checkpoint = restored.manifest.ledger.heads.map(headOf);
-      const report = await verifyAll(foundation.database, { checkpoint });
+      const verified = await verifyShowing(foundation.database, checkpoint, showing);
       const last = await readLastTime(foundation.database);
       const { manifest, gap } = restored;
-      return { report, last: last && formatInstant(last), completeTo: manifest.complete_to, gap };
+      return { report: verified, last: last && formatInstant(last), completeTo: manifest.complete_to, gap };
     } finally {
       await foundation.close();
     }
   };
   const found = await restoreBackup(
-    { backup: directory, dataDir, walArchive: wal, until, onProgress: reportProgress },
+    {
+      ...{ backup: directory, dataDir, walArchive: wal, until, onProgress: report },
+      ...{ showing: displayOf(showing), stopping: showing.stopping },
+    },
     inspect,
   );
   return answerOf(dataDir, wal, found);
 }
+
+const displayOf = (showing: Showing): RestoreDisplay => ({
+  copy: (work) => showingCopy(showing, work),
+  replay: (work) => withProgress({ what: "replaying the WAL", ...showing }, work),
+});
 
 interface Inspection {
   readonly report: VerifyReport;

@@ -23,8 +23,8 @@ const HEAD = `-- What the migrations make, written by \`npm run schema\` from a 
 -- The ledger: an account is one owner's balance of one asset. Every change of it is a posting, and the postings of a
 -- journal sum to zero in each asset. Each batch is a link of the hash chain of its slot. posting, transfer and execution
 -- are only added to: a row carries the batch that added it. profile, market, market_head, external_transfer, legal_hold,
--- conversion, orders and customer_volume change: a row carries its version and the batch (slot, batch) that wrote it, which
--- has its digest. An account carries its version, which its last posting made. No other table is part of the chain.
+-- conversion, orders, customer_volume and webhook_disabling change: a row carries its version and the batch (slot, batch) that
+-- wrote it, which has its digest. So does configuration_write, from when a batch has sealed it. An account carries its version, which its last posting made. No other table is part of the chain.
 --
 -- Ids are UUIDs of version 7 (RFC 9562), made by the application: 48 bits of milliseconds, so that their order is that of
 -- creation, as far as clocks agree; and unique in the ledger by random bits. They are even: their last bit is 0. The odd id

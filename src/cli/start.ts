@@ -10,12 +10,11 @@ import type { RequestLogForm } from "../service/request-log.ts";
 import { addCommand } from "./command.ts";
 import { type TourParties, tourParties } from "./demo/tour.ts";
 import { tourText } from "./demo/tour-lines.ts";
+import { DUPLICATE_SIGNAL_MS } from "./interruption.ts";
 import { printJson, printLines } from "./terminal.ts";
 
 /** An orderly stop that takes longer is abandoned; the watcher then stops the embedded database. */
 const STOP_TIMEOUT_MS = 25_000;
-/** Ctrl-C under npm arrives twice: from the terminal, which signals the process group, and from npm. */
-const DUPLICATE_SIGNAL_MS = 300;
 const PARENT_CHECK_MS = 500;
 /** After a bug: how long to wait for the database to release the leases. */
 const RELEASE_TIMEOUT_MS = 2_000;

@@ -9,6 +9,7 @@
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { type Clock, type Instant, steadyClock } from "../std/clock.ts";
+import { Outage } from "../std/outage.ts";
 import type { Conversion, ConversionId } from "./conversion.ts";
 import { settlementOf } from "./conversions.ts";
 import { listDueConversions } from "./store.ts";
@@ -47,8 +48,8 @@ export class Settlement {
 
   constructor(options: SettlementOptions) {
     this.#options = options;
-    this.#settling = new Outage(options);
-    this.#searching = new Outage(options);
+    this.#settling = new Outage(options.onError, options.onRecovered);
+    this.#searching = new Outage(options.onError, options.onRecovered);
   }
 
   start(): void {
@@ -116,26 +117,5 @@ export class Settlement {
     } catch (error) {
       this.#searching.failed(error);
     }
-  }
-}
-
-/** Reports the first of the failures in a row, and their number when they end. */
-class Outage {
-  readonly #options: Pick<SettlementOptions, "onError" | "onRecovered">;
-  #failures = 0;
-
-  constructor(options: Pick<SettlementOptions, "onError" | "onRecovered">) {
-    this.#options = options;
-  }
-
-  failed(error: unknown): void {
-    this.#failures += 1;
-    if (this.#failures === 1) this.#options.onError(error);
-  }
-
-  succeeded(): void {
-    const failures = this.#failures;
-    this.#failures = 0;
-    if (failures > 0) this.#options.onRecovered(failures);
   }
 }

@@ -1,5 +1,5 @@
 import type { CustomerId } from "../customers/customer-id.ts";
-import { annotationConditions, byId, type Filter, idBounds, listOf, sql } from "../customers/list-queries.ts";
+import { allOf, annotationConditions, byId, type Filter, idBounds, listOf, sql } from "../customers/list-queries.ts";
 import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
@@ -39,7 +39,7 @@ const CONDITIONS = {
 
 export type ConversionFilter = Filter<typeof CONDITIONS>;
 
-export const listConversions = listOf({ table: conversionTable, sortKey: byId, conditions: CONDITIONS });
+export const listConversions = listOf({ table: allOf(conversionTable), sortKey: byId, conditions: CONDITIONS });
 
 /**
  * The oldest conversions that are still CREATED.

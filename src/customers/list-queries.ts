@@ -86,15 +86,32 @@ export function annotationConditions<Described extends AnnotationDescriptions>(d
   return conditions as { readonly [Field in FilteredField<Described>]: (value: string) => Sql };
 }
 
-interface List<Row, Of extends Conditions, Position> {
-  readonly table: (AnyStateTable | AnyRecordTable) & { readonly read: (record: SqlRecord) => Row };
+/** What a list selects: the name of a table, its columns, and the reader of a row of these. */
+export interface Listed<Row, Stored = SqlRecord> {
+  readonly name: string;
+  readonly columns: string;
+  readonly read: (stored: Stored) => Row;
+}
+
+/** All columns of a table that lanes write. */
+export function allOf<Row>(
+  table: (AnyStateTable | AnyRecordTable) & { readonly read: (record: SqlRecord) => Row },
+): Listed<Row> {
+  return { name: table.name, columns: columnsOf(table), read: table.read };
+}
+
+interface List<Row, Stored, Of extends Conditions, Position> {
+  readonly table: Listed<Row, Stored>;
   readonly sortKey: SortKey<Position>;
   readonly conditions: Of;
 }
 
 /** @returns the list's reader: one page of records in the order of the sort key */
-export function listOf<Row, Of extends Conditions, Position>({ table, sortKey, conditions }: List<Row, Of, Position>) {
-  const columns = columnsOf(table);
+export function listOf<Row, Stored, Of extends Conditions, Position>({
+  table,
+  sortKey,
+  conditions,
+}: List<Row, Stored, Of, Position>) {
   const { columns: keys, valuesAt } = sortKey;
   return async (database: Queryable, filter: Filter<Of, Position>): Promise<Row[]> => {
     const { customerId, order, after, limit } = filter;
@@ -112,9 +129,9 @@ export function listOf<Row, Of extends Conditions, Position>({ table, sortKey, c
     }
     const sorted = textOf(keys.map((key) => `${key} ${order}`).join(", "));
     const { text, values } = statementOf(
-      sql`select ${textOf(columns)} from ${textOf(table.name)} where ${joined(where, " and ")} order by ${sorted} limit ${limit}`,
+      sql`select ${textOf(table.columns)} from ${textOf(table.name)} where ${joined(where, " and ")} order by ${sorted} limit ${limit}`,
     );
-    const rows = await database.rows<SqlRecord>(text, values);
-    return rows.map(table.read);
+    const rows = await database.rows<Stored>(text, values);
+    return rows.map((row) => table.read(row));
   };
 }

@@ -4,16 +4,26 @@
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
+import { LISTED_COLUMNS, type ListedClient, type ListedRow, listedClient } from "./clients/store.ts";
 import type { CustomerId } from "./customer-id.ts";
-import type { Customer } from "./store.ts";
+import { CUSTOMER_COLUMNS, type Customer, type CustomerRow, customerOf } from "./store.ts";
 
 /** In order of creation. */
 export async function listCustomers(database: Queryable, limit: number): Promise<Customer[]> {
-  const rows = await database.rows<{ id: CustomerId; name: string; created_at: Instant }>(
-    "select id, name, created_at from customer order by created_at, id limit $1",
+  const rows = await database.rows<CustomerRow>(
+    `select ${CUSTOMER_COLUMNS} from customer order by created_at, id limit $1`,
     [limit],
   );
-  return rows.map((row) => ({ id: row.id, name: row.name, createdAt: row.created_at }));
+  return rows.map(customerOf);
+}
+
+/** The names of these customers, by id. */
+export async function readNames(database: Queryable, ids: readonly CustomerId[]): Promise<Map<CustomerId, string>> {
+  const rows = await database.rows<Pick<CustomerRow, "id" | "name">>(
+    "select id, name from customer where id = any($1::uuid[])",
+    [ids],
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
 /** The customer of an active or inactive profile. */
@@ -25,30 +35,16 @@ export async function findOwner(database: Queryable, profileId: ProfileId): Prom
 }
 
 /** A client as listed for the operator, with the number of its secrets only. */
-export interface ListedClient {
-  readonly clientId: string;
-  readonly scopes: readonly string[];
-  /** The networks that it may call from; undefined: any. */
-  readonly networks: readonly string[] | undefined;
-  readonly createdAt: Instant;
-  readonly disabledAt: Instant | undefined;
+export interface ClientUse extends ListedClient {
   /** The number of valid secrets. Two during a rotation. */
   readonly liveSecrets: number;
   readonly lastUsedAt: Instant | undefined;
 }
 
 /** In order of creation. */
-export async function listClients(database: Queryable, customerId: CustomerId, limit: number): Promise<ListedClient[]> {
-  const rows = await database.rows<{
-    client_id: string;
-    scopes: string[];
-    networks: string[] | null;
-    created_at: Instant;
-    disabled_at: Instant | null;
-    live_secrets: number;
-    last_used_at: Instant | null;
-  }>(
-    `select client.client_id, client.scopes, client.networks::text[], client.created_at, client.disabled_at,
+export async function listClients(database: Queryable, customerId: CustomerId, limit: number): Promise<ClientUse[]> {
+  const rows = await database.rows<ListedRow & { live_secrets: number; last_used_at: Instant | null }>(
+    `select ${LISTED_COLUMNS},
             count(secret.id) filter (where secret.expires_at is null or secret.expires_at > now())::integer as live_secrets,
             max(secret.last_used_at) as last_used_at
        from client left join client_secret secret on secret.client_id = client.client_id
@@ -59,11 +55,7 @@ export async function listClients(database: Queryable, customerId: CustomerId, l
     [customerId, limit],
   );
   return rows.map((row) => ({
-    clientId: row.client_id,
-    scopes: row.scopes,
-    networks: row.networks ?? undefined,
-    createdAt: row.created_at,
-    disabledAt: row.disabled_at ?? undefined,
+    ...listedClient(row),
     liveSecrets: row.live_secrets,
     lastUsedAt: row.last_used_at ?? undefined,
   }));

@@ -1,5 +1,4 @@
 import type { Queryable } from "../postgres/database.ts";
-import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
 
@@ -7,24 +6,61 @@ export interface Customer {
   readonly id: CustomerId;
   readonly name: string;
   readonly createdAt: Instant;
+  /** Undefined: it is enabled. */
+  readonly disabledAt: Instant | undefined;
 }
 
-/** Returns the stored customer: an existing one keeps its name. */
-export async function insertCustomer(database: Queryable, { id, name, createdAt }: Customer): Promise<Customer> {
-  await database.rows("insert into customer (id, name, created_at) values ($1, $2, $3) on conflict do nothing", [
-    id,
-    name,
-    new Date(createdAt),
-  ]);
-  return must(await findCustomer(database, id), "a customer that was inserted is there");
+export interface CustomerRow {
+  readonly id: CustomerId;
+  readonly name: string;
+  readonly created_at: Instant;
+  readonly disabled_at: Instant | null;
+}
+
+/** What a SELECT lists for `customerOf`. */
+export const CUSTOMER_COLUMNS = "id, name, created_at, disabled_at";
+
+export const customerOf = ({ id, name, created_at, disabled_at }: CustomerRow): Customer => ({
+  ...{ id, name },
+  createdAt: created_at,
+  disabledAt: disabled_at ?? undefined,
+});
+
+/** What a statement fails with when another customer has the name. */
+export const NAME_CONSTRAINT = "customer_names_differ";
+
+/** An existing customer keeps its name. @returns whether it was inserted */
+export async function insertCustomer(
+  transaction: Queryable,
+  { id, name, createdAt }: Pick<Customer, "id" | "name" | "createdAt">,
+): Promise<boolean> {
+  const inserted = await transaction.rows(
+    "insert into customer (id, name, created_at) values ($1, $2, $3) on conflict (id) do nothing returning 1",
+    [id, name, new Date(createdAt)],
+  );
+  return inserted.length === 1;
 }
 
 export async function findCustomer(database: Queryable, id: CustomerId): Promise<Customer | undefined> {
-  const [row] = await database.rows<{ id: CustomerId; name: string; created_at: Instant }>(
-    "select id, name, created_at from customer where id = $1",
+  const [row] = await database.rows<CustomerRow>(`select ${CUSTOMER_COLUMNS} from customer where id = $1`, [id]);
+  return row && customerOf(row);
+}
+
+/** Locks a customer, so that changes of it are made one after the other. */
+export async function lockCustomer(transaction: Queryable, id: CustomerId): Promise<Customer | undefined> {
+  const [row] = await transaction.rows<CustomerRow>(
+    `select ${CUSTOMER_COLUMNS} from customer where id = $1 for update`,
     [id],
   );
-  return row && { id: row.id, name: row.name, createdAt: row.created_at };
+  return row && customerOf(row);
+}
+
+export async function updateCustomer(
+  transaction: Queryable,
+  { id, name, disabledAt }: Pick<Customer, "id" | "name" | "disabledAt">,
+): Promise<void> {
+  const disabled = disabledAt === undefined ? null : new Date(disabledAt);
+  await transaction.rows("update customer set name = $2, disabled_at = $3 where id = $1", [id, name, disabled]);
 }
 
 /** Whose API clients and profiles these are, by client_id and by profile id, of those that exist. */

@@ -1,7 +1,7 @@
 /** The types of events. Each begins with the type of its object. */
 import { type ExternalTransferStatus, RECORD_TYPES, type RecordType } from "../transfers/transfers.ts";
 
-export const OBJECT_TYPES = ["transfer", "execution", "conversion", "order", "profile", "market"] as const;
+export const OBJECT_TYPES = ["transfer", "execution", "conversion", "order", "profile", "market", "webhook"] as const;
 export type ObjectType = (typeof OBJECT_TYPES)[number];
 
 /** Only deposits and withdrawals that have steps are anything but completed. */
@@ -27,6 +27,7 @@ const CHANGE_TYPES = [
   "profile.activated",
   "market.halted",
   "market.resumed",
+  "webhook.disabled",
 ] as const;
 
 export type EventType = TransferEventType | (typeof CHANGE_TYPES)[number];

@@ -3,9 +3,11 @@
  * follow from the hash chain (docs/decisions/0036-events.md); here they are read.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
+import type { ExecutionId } from "../exchange/execution.ts";
+import { executedAtOf } from "../exchange/execution-id.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
-import { instantOf, type Uuid } from "../std/id.ts";
+import { instantOf, parseUuid, type Uuid } from "../std/id.ts";
 import type { Transfers } from "../transfers/transfers.ts";
 import { entriesOfProfile } from "./entries-of-profile.ts";
 import { type Entry, type EventId, eventIdOf, numberIn, readEntries } from "./event-rows.ts";
@@ -42,8 +44,8 @@ export interface CustomerEvent {
 export interface EventFilter {
   readonly customerId: CustomerId;
   readonly types?: readonly EventType[] | undefined;
-  /** Of a transfer, a conversion, an order or a profile. */
-  readonly objectId?: Uuid | undefined;
+  /** Of a transfer, a conversion, an order, a profile or a webhook; the number of an execution; the code of a market. */
+  readonly objectId?: string | undefined;
   readonly profileId?: string | undefined;
   readonly createdFrom?: Instant | undefined;
   readonly createdBefore?: Instant | undefined;
@@ -171,13 +173,21 @@ async function sourceOf(database: Queryable, filter: EventFilter): Promise<Sourc
   if (objectId === undefined && createdFrom === undefined) return sourceOfNumbers(database, filter, after + 1n);
   const from = await firstNumberOf(database, filter);
   if (objectId === undefined) return sourceOfNumbers(database, filter, from);
-  const rows = await readRowsOfObject(database, customerId, objectId, 0n, 1);
-  if (rows.length > 0) return sourceOfObject(database, filter, objectId, from);
-  // A transfer: its id has its time.
-  const madeAt = Math.min(instantOf(objectId), LATEST) - MOST_AHEAD_MS;
-  const cut = await findCutAt(database, Math.max(0, madeAt) as Instant);
+  const id = parseUuid(objectId);
+  if (id !== undefined && (await readRowsOfObject(database, customerId, id, 0n, 1)).length > 0)
+    return sourceOfObject(database, filter, id, from);
+  const madeAt = madeAtOf(objectId);
+  if (madeAt === undefined) return sourceOfNumbers(database, filter, from);
+  const cut = await findCutAt(database, Math.max(0, Math.min(madeAt, LATEST) - MOST_AHEAD_MS) as Instant);
   const first = (await findNumberFromCut(database, customerId, cut)) ?? NEVER;
-  return sourceOfNumbers(database, filter, first > from ? first : from);
+  return untilFound(sourceOfNumbers(database, filter, first > from ? first : from), objectId);
+}
+
+/** Ids of transfers and executions have their time. */
+function madeAtOf(objectId: string): Instant | undefined {
+  const id = parseUuid(objectId);
+  if (id !== undefined) return instantOf(id);
+  return /^[0-9]+$/.test(objectId) ? executedAtOf(BigInt(objectId) as ExecutionId) : undefined;
 }
 
 /** Ids of objects may be ahead of the clocks. */
@@ -220,6 +230,17 @@ function sourceOfNumbers(database: Queryable, filter: EventFilter, from: bigint)
       const isLast = dated.at(-1)?.entry.number !== before - 1n;
       next = before;
       return { entries: dated, isLast };
+    },
+  };
+}
+
+/** What never changes has one event: behind it there is nothing to look for. */
+function untilFound(source: Source, objectId: string): Source {
+  return {
+    next: async () => {
+      const { entries, isLast } = await source.next();
+      const isFound = entries.some(({ entry }) => entry.objectId === objectId && entry.version === undefined);
+      return { entries, isLast: isLast || isFound };
     },
   };
 }

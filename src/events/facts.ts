@@ -37,14 +37,14 @@ export interface ObjectVersion {
   readonly change: RowChange;
 }
 
-export type ChangingTable = "conversion" | "external_transfer" | "orders" | "profile";
+export type ChangingTable = "conversion" | "external_transfer" | "orders" | "profile" | "webhook_disabling";
 
 /** By which a version is looked up. */
 export const objectKey = ({ table, objectId }: Pick<ObjectVersion, "table" | "objectId">): string =>
   `${table}/${objectId}`;
 
 /** The order within a batch, which is otherwise by id: what moved, then what became of whose money it was. */
-const TABLES: readonly ChangingTable[] = ["external_transfer", "conversion", "orders", "profile"];
+const TABLES: readonly ChangingTable[] = ["external_transfer", "conversion", "orders", "profile", "webhook_disabling"];
 
 /** What customers do not see: a version that changes nothing else has no event. */
 const UNSEEN: Readonly<Record<ChangingTable, ReadonlySet<string>>> = {
@@ -52,6 +52,7 @@ const UNSEEN: Readonly<Record<ChangingTable, ReadonlySet<string>>> = {
   external_transfer: new Set(),
   orders: new Set(),
   profile: new Set(["incoming_count", "last_deactivation"]),
+  webhook_disabling: new Set(),
 };
 
 /** The versions of objects in a batch, in the order of their events. */
@@ -155,6 +156,7 @@ export function stateAfter({ table, change }: Pick<ObjectVersion, "table" | "cha
 function typesOf({ table, change, recordType }: ObjectVersion): EventType[] {
   if (table === "external_transfer") return typesOfSteps(change, recordType);
   if (table === "conversion") return typesOfConversion(change);
+  if (table === "webhook_disabling") return ["webhook.disabled"];
   return table === "orders" ? typesOfOrder(change) : typesOfProfile(change);
 }
 

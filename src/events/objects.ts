@@ -2,6 +2,7 @@
 import { type Conversion, conversionTable } from "../conversions/conversion.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { type Profile, profileTable } from "../customers/profiles/profiles.ts";
+import { type WebhookDisabling, webhookDisablingTable } from "../customers/webhooks/disablings/disablings.ts";
 import { type Execution, executionTable } from "../exchange/execution.ts";
 import { type MarketState, marketTable } from "../exchange/market-state.ts";
 import { type Order, orderTable } from "../exchange/order.ts";
@@ -23,7 +24,8 @@ export type EventObject =
   | { readonly type: "conversion"; readonly value: Conversion }
   | { readonly type: "order"; readonly value: Order }
   | { readonly type: "profile"; readonly value: ShownProfile }
-  | { readonly type: "market"; readonly value: Pick<MarketState, "code" | "status"> };
+  | { readonly type: "market"; readonly value: Pick<MarketState, "code" | "status"> }
+  | { readonly type: "webhook"; readonly value: WebhookDisabling };
 
 /** What its customer sees of a profile. */
 export type ShownProfile = Omit<Profile, "incomingCount" | "lastDeactivation">;
@@ -81,6 +83,12 @@ export async function objectsOf(
     market: (entry) => ({
       type: "market",
       value: marketTable.read(asOf(marketTable, { code: entry.objectId }, entry)),
+    }),
+    webhook: (entry) => ({
+      type: "webhook",
+      value: webhookDisablingTable.read(
+        asOf(webhookDisablingTable, { customer_id: customerId, id: entry.objectId }, entry),
+      ),
     }),
   };
   return entries.map((entry) => objectOf[objectTypeOf(entry.type)](entry));

@@ -187,6 +187,20 @@ export async function readLastNumbers(
   return new Map(rows.map(({ customer_id, last }) => [customer_id, BigInt(last)]));
 }
 
+/** Whether the first cut that is listed and the last one have as many events as they say. */
+export async function hasEndsOfLog(database: Queryable): Promise<boolean> {
+  const [row] = await database.rows<{ whole: boolean }>(
+    `select coalesce(bool_and(e.events = (select coalesce(sum(count), 0) from event where cut = e.cut)), true) as whole
+       from event_retention r
+            cross join lateral ((select cut, events from event_cut
+                                  where cut >= r.first_cut and events > 0 order by cut limit 1)
+                                union all
+                                (select cut, events from event_cut
+                                  where cut >= r.first_cut and events > 0 order by cut desc limit 1)) e`,
+  );
+  return row?.whole === true;
+}
+
 /** An object as of which the state is wanted, before one of its versions. */
 export interface Before {
   readonly customerId: CustomerId;

@@ -95,6 +95,16 @@ export interface Exchange {
   stop(): void;
 }
 
+/** What records show beside what is stored of them. */
+export type Figures = Pick<Exchange, "averagePrice" | "quoteAssetOf">;
+
+export function figuresOf(catalogue: Catalogue): Figures {
+  return {
+    averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
+    quoteAssetOf: (market) => must(catalogue.findMarket(market), "an execution is of a market of the catalogue").quote,
+  };
+}
+
 export interface ExchangeParts {
   readonly database: Database;
   readonly lane: Lane;
@@ -135,13 +145,12 @@ export function createExchange(parts: ExchangeParts): Exchange {
     findOrder: (customerId, profileId, id) => findOrder(database, customerId, profileId, id),
     findOrderOfCustomer: (customerId, id) => findOrderOfCustomer(database.commits, customerId, id),
     listOrders: (filter) => listOrders(database, filter),
-    averagePrice: (order) => averagePrice(order, catalogue.findMarket(order.market)?.priceDecimals ?? 0),
     listExecutions: (filter) => listExecutions(database, filter),
     listMarkets: () => listMarkets(database, catalogue),
     feesOf: (customerId) => fees.feesOf(customerId),
     marketData: createMarketData(parts),
     feed,
-    quoteAssetOf: (market) => must(catalogue.findMarket(market), "an execution is of a market of the catalogue").quote,
+    ...figuresOf(catalogue),
     marketCodes: () => catalogue.listMarkets().map(({ code }) => code),
     lastPrice: (market) => findLastPrice(database, market),
     haltMarket: (market, caller) => lane.execute(haltMarket(market, caller)),

@@ -14,11 +14,14 @@ export interface ClientCaller {
 }
 
 export interface HouseCaller {
-  readonly house: "engine" | "settlement" | "maker" | "bootstrap";
+  readonly house: "auth" | "engine" | "settlement" | "maker" | "bootstrap" | "webhooks";
 }
 
 export interface OperatorCaller {
+  /** The user of the operating system. */
   readonly operator: string;
+  /** The name that the person gave with --as. */
+  readonly person?: string;
   /** The command, such as "deposit". */
   readonly operation: string;
 }

@@ -94,8 +94,8 @@ export async function readHouseAccounts(database: Queryable): Promise<Map<Uuid, 
 export interface StoredHouseKind {
   readonly kind: string;
   readonly mayBeNegative: boolean;
-  /** Where the chart of accounts has it. */
-  readonly accountClass: "Assets" | "Equity" | "Liabilities";
+  /** Where the chart of accounts has it, from the operator's side. */
+  readonly accountClass: "Assets" | "Equity" | "Income" | "Liabilities";
 }
 
 /** Every kind that house accounts may have, in the order of their names. */

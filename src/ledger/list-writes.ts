@@ -5,6 +5,7 @@
 import type { Database, Queryable } from "../postgres/database.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import type { Caller } from "./caller.ts";
+import type { RowChange } from "./change-history.ts";
 import { readHeads, type StoredBatch, walkBatches } from "./stored-batches.ts";
 import type { AnyRecordTable } from "./tables.ts";
 
@@ -18,6 +19,9 @@ export interface Write {
   readonly key: string;
   /** Undefined: its batch names none. */
   readonly caller: Caller | undefined;
+  /** A record. Of a row that changes, what changed is in `values`. */
+  readonly record?: unknown;
+  readonly values?: RowChange["values"];
 }
 
 /** The batch with which a page ended. */
@@ -82,18 +86,24 @@ async function firstSince(database: Queryable, head: { slot: number; n: bigint }
 function writesOf(batch: StoredBatch, records: readonly AnyRecordTable[]): Write[] {
   const callers = JSON.parse(batch.callers ?? "[]") as readonly Caller[];
   const written: Write[] = [];
-  const add = (table: string, key: string, number: number | undefined): void => {
+  const add = (
+    table: string,
+    key: string,
+    number: number | undefined,
+    what: Pick<Write, "record" | "values">,
+  ): void => {
     const caller = number === undefined ? undefined : callers[number];
-    written.push({ at: batch.at, slot: batch.slot, batch: batch.n, table, key, caller });
+    written.push({ at: batch.at, slot: batch.slot, batch: batch.n, table, key, caller, ...what });
   };
   for (const table of records) {
     for (const record of batch.records.get(table.name) ?? []) {
-      add(table.name, table.keyOf(table.read(record)), (record.caller as number | null) ?? undefined);
+      const row = table.read(record);
+      add(table.name, table.keyOf(row), (record.caller as number | null) ?? undefined, { record: row });
     }
   }
   for (const [table, rows] of batch.written) {
-    for (const [key, { callers: numbers }] of rows) {
-      for (const number of numbers.length === 0 ? [undefined] : numbers) add(table, key, number);
+    for (const [key, { callers: numbers, values }] of rows) {
+      for (const number of numbers.length === 0 ? [undefined] : numbers) add(table, key, number, { values });
     }
   }
   return written;

@@ -4,6 +4,7 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { TESTER } from "../../test/support/movements.ts";
 import { unwrap } from "../../test/support/results.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
@@ -56,7 +57,7 @@ function node(): Oauth {
 }
 
 async function newToken(clientId: string): Promise<string> {
-  const made = unwrap(await clients.create({ customerId, clientId, scopes: ["exchange:read_order"] }));
+  const made = unwrap(await clients.create({ customerId, clientId, scopes: ["exchange:read_order"] }, TESTER));
   const response = await askToken(clientId, made.secret);
   return ((await response.json()) as { access_token: string }).access_token;
 }
@@ -68,8 +69,8 @@ function askToken(clientId: string, secret: string): Promise<Response> {
 
 test("a rejected token request is logged, an issued one at debug level; only the log names a wrong address", async () => {
   await newToken("told");
-  await clients.restrict("told", [parseNetwork("192.0.2.0/24") as Network]);
-  const { secret } = unwrap(await clients.rotateSecret("told", 0));
+  await clients.restrict("told", [parseNetwork("192.0.2.0/24") as Network], TESTER);
+  const { secret } = unwrap(await clients.rotateSecret("told", 0, TESTER));
   logged.length = 0;
   const answers = [await askToken("told", "guess"), await askToken("told", secret)];
   await newToken("told-too");
@@ -95,7 +96,7 @@ test("a token of one node is accepted by another, and verifies with the publishe
 test("a token outlives a rotation of the keys", async () => {
   const token = await newToken("outlives");
   const settings = { encryptionKeys: [], replacedAfterMs: 90 * 86_400_000 };
-  await createSigningKeys(testing.database, systemClock, settings).rotate();
+  await createSigningKeys(testing.database, systemClock, settings).rotate(TESTER);
   expect(await issuing.verify(token, ADDRESS)).toBeDefined();
   expect(await other.verify(token, ADDRESS)).toBeDefined();
 });
@@ -103,7 +104,7 @@ test("a token outlives a rotation of the keys", async () => {
 test("a disabled client gets no token, and within five seconds its live one is rejected on every node", async () => {
   const token = await newToken("leaver");
   for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toBeDefined();
-  await clients.disable("leaver");
+  await clients.disable("leaver", TESTER);
   const rejectedEverywhere = async (): Promise<void> => {
     const restricted = { restricted: expect.objectContaining({ clientId: "leaver" }) };
     for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toEqual(restricted);

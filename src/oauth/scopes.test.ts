@@ -24,6 +24,8 @@ test("every scope of the interface and of the behaviour is known", () => {
     "transfer:write_fiat_withdrawal",
     "transfer:write_internal_transfer",
     "transfer:write_platform_transfer",
+    "webhooks:read_webhook",
+    "webhooks:write_webhook",
   ]);
 });
 

@@ -23,6 +23,8 @@ export const SCOPES = {
   "transfer:write_fiat_withdrawal": "Withdraw fiat to a registered bank account.",
   "transfer:write_internal_transfer": "Move assets between profiles of the same customer.",
   "transfer:write_platform_transfer": "Move assets to a profile of another customer.",
+  "webhooks:read_webhook": "Read webhooks and what was delivered to them, without their secrets.",
+  "webhooks:write_webhook": "Create, change, test and delete webhooks.",
 } as const satisfies Record<string, string>;
 
 export type Scope = keyof typeof SCOPES;

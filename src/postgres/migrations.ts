@@ -31,10 +31,12 @@ interface Applied {
   readonly checksum: string;
 }
 
-interface MigrateOptions {
+export interface MigrateOptions {
   /** How long to wait for a lock. */
   readonly patience?: string;
   readonly folder?: URL;
+  /** Called before each that is applied, with how many there are. */
+  readonly onApply?: ((name: string, pending: number) => void) | undefined;
 }
 
 /**
@@ -46,7 +48,7 @@ interface MigrateOptions {
 export async function migrate(
   owner: Database,
   serviceRole: string,
-  { patience = "10s", folder = FOLDER }: MigrateOptions = {},
+  { patience = "10s", folder = FOLDER, onApply }: MigrateOptions = {},
 ): Promise<string[]> {
   const migrations = await readMigrations(folder);
   await serialized(owner, patience, (transaction) =>
@@ -58,8 +60,9 @@ export async function migrate(
   const done: string[] = [];
   for (const migration of migrations) {
     const applied = await serialized(owner, patience, async (transaction) => {
-      if (check(migrations, await readApplied(transaction)).every(({ number }) => number !== migration.number))
-        return false;
+      const pending = check(migrations, await readApplied(transaction));
+      if (pending.every(({ number }) => number !== migration.number)) return false;
+      onApply?.(migration.name, pending.length);
       await transaction.rows(migration.text);
       await transaction.rows(
         "insert into migration (number, name, checksum, applied_at) values ($1, $2, $3, clock_timestamp())",
@@ -95,6 +98,8 @@ function serialized<Value>(
     await transaction.rows("set local lock_timeout = 0");
     await transaction.rows("select pg_advisory_xact_lock(hashtext('parbook migrations'))");
     await transaction.rows("select set_config('lock_timeout', $1, true)", [patience]);
+    // Without it, a long statement of a program that has ended would go on and hold its locks.
+    await transaction.rows("set local client_connection_check_interval = '1s'");
     return work(transaction);
   }, "any time");
 }

@@ -17,6 +17,7 @@ import { orderRoutes } from "../api/routes/orders/orders.ts";
 import { profileRoutes } from "../api/routes/profiles.ts";
 import { sandboxRoutes } from "../api/routes/sandbox.ts";
 import { transferRoutes } from "../api/routes/transfers.ts";
+import { webhookRoutes } from "../api/routes/webhooks/webhooks.ts";
 import { type FeedEvent, feedRoutes } from "../api/websocket-feeds/feeds.ts";
 import type { MarketCode } from "../catalogue/market.ts";
 import type { Conversions } from "../conversions/conversions.ts";
@@ -25,6 +26,7 @@ import type { Exchange } from "../exchange/exchange.ts";
 import { readBalances } from "../ledger/balances.ts";
 import { type AssetCode, USD } from "../money/asset.ts";
 import type { Transfers } from "../transfers/transfers.ts";
+import type { Deliveries } from "../webhooks/deliveries.ts";
 import type { Config } from "./config/config.ts";
 import type { Core } from "./core.ts";
 
@@ -36,17 +38,18 @@ export interface Domain {
   readonly conversions: Conversions;
   readonly exchange: Exchange;
   readonly events: Events;
+  readonly deliveries: Deliveries;
 }
 
 export function addApiRoutes(
   api: Api,
   config: Config,
   core: Core,
-  { transfers, conversions, exchange, events }: Domain,
+  { transfers, conversions, exchange, events, deliveries }: Domain,
   verify: Verify,
   onFeed?: (event: FeedEvent) => void,
 ): void {
-  const { database, profiles, clients, catalogue, clock } = core;
+  const { database, profiles, clients, webhooks, catalogue, clock } = core;
   profileRoutes(api, profiles, transfers);
   clientRoutes(api, clients);
   balanceRoutes(api, {
@@ -64,13 +67,14 @@ export function addApiRoutes(
     sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
   }
   orderRoutes(api, exchange, profiles);
-  const shared = { events, exchange, isTest: config.mode === "sandbox", verify };
+  const shared = { events, deliveries, exchange, isTest: config.mode === "sandbox", verify };
   eventRoutes(api, { ...shared, waiters: new Waiters(MOST_WAITING) });
   // A quarter of the connections; a quarter is left for requests.
   eventStreamRoute(api, {
     ...shared,
     bounds: { most: { ...MOST_WAITING, all: Math.ceil(config.maxConnections / 4) } },
   });
+  webhookRoutes(api, webhooks, deliveries);
   executionRoutes(api, exchange, profiles);
   marketRoutes(api, exchange);
   feeRoutes(api, exchange);

@@ -34,6 +34,7 @@ import { type KnownWords, readDialectFile, rejectMistakes } from "./dialect-file
 import { judgeOpenFiles } from "./doctor/examine-node.ts";
 import { logFindings } from "./doctor/log-findings.ts";
 import { type Observers, reportBug, serverObserver } from "./observers.ts";
+import { openDeliveries } from "./open-deliveries.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
 import type { RequestLogForm } from "./request-log.ts";
 import { shareTokenEndpoint } from "./share-token-endpoint.ts";
@@ -93,7 +94,11 @@ export async function build(
       metrics?.exchange.onEngineEvent(event);
     },
   });
-  const domain = createDomain(core, config, { settlement, engines, metrics });
+  const dialectFile = config.dialect === undefined ? undefined : await readDialectFile(config.dialect);
+  const dialect = dialectFile === undefined ? OWN_DIALECT : createDialect(dialectFile.words);
+  const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
+  const baseUrl = (): string => addresses.baseUrl;
+  const domain = createDomain(core, config, { settlement, engines, metrics, dialect, baseUrl });
   const publisher = new Publisher({
     ...core,
     clockToleranceMs: config.clockToleranceMs,
@@ -111,9 +116,6 @@ export async function build(
     denialLog.record(denial);
     metrics?.access.denied(denial);
   };
-  const dialectFile = config.dialect === undefined ? undefined : await readDialectFile(config.dialect);
-  const dialect = dialectFile === undefined ? OWN_DIALECT : createDialect(dialectFile.words);
-  const addresses: Addresses = { baseUrl: config.baseUrl ?? "", authUrl: config.authUrl ?? "" };
   const oauth = createOauth({
     ...core,
     ...shared,
@@ -123,7 +125,7 @@ export async function build(
     readiness: readinessOf(core),
     signingKeys: config.signingKeys,
     scopeWords: dialect.scopes,
-    baseUrl: () => addresses.baseUrl,
+    baseUrl,
     authUrl: () => addresses.authUrl,
   });
   const results: Built["results"] = { bootstrap: undefined, metricsUrl: undefined };
@@ -188,14 +190,22 @@ interface DomainParts {
   readonly settlement: Settlement;
   readonly engines: Engines;
   readonly metrics: Metrics | undefined;
+  readonly dialect: Dialect;
+  readonly baseUrl: () => string;
 }
 
-function createDomain(core: Core, config: Config, { settlement, engines, metrics }: DomainParts): Domain {
+function createDomain(core: Core, config: Config, parts: DomainParts): Domain {
+  const { settlement, engines, metrics, dialect, baseUrl } = parts;
   const settles = config.roles.has("worker");
   const transfers = createTransfers(core);
+  const events = createEvents({ ...core, transfers });
+  const onEvent = metrics?.webhooks.onDeliveryEvent;
+  const deliveries = openDeliveries(core, config, { events, dialect, baseUrl, onEvent });
+  metrics?.webhooks.watch(deliveries);
   return {
     transfers,
-    events: createEvents({ ...core, transfers }),
+    events,
+    deliveries,
     conversions: createConversions({
       ...core,
       // Without the role, another node's worker settles it.

@@ -10,6 +10,8 @@ import { type CatalogueChoice, fillCatalogue, readCatalogueFile } from "../catal
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
+import { Webhooks } from "../customers/webhooks/webhooks.ts";
+import { EVENT_TYPES } from "../events/event-types.ts";
 import { RecentBatches } from "../events/publishing/recent-batches.ts";
 import { RecentTransfers } from "../events/recent-transfers.ts";
 import { DatabaseComparedClock } from "../ledger/compared-clock.ts";
@@ -19,10 +21,11 @@ import type { LaneEvent, LaneOptions } from "../ledger/writer/lane-options.ts";
 import { Database, DatabaseReadOnly, serverError } from "../postgres/database.ts";
 import { findMissingPrivileges } from "../postgres/durability.ts";
 import { releaseLeasesOf } from "../postgres/leases.ts";
-import { migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
+import { type MigrateOptions, migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
+import { judgeUrl } from "../web/outgoing-requests/outgoing-policy.ts";
 import type { Config } from "./config/config.ts";
 import {
   EXAMINATIONS_OF_LEDGER,
@@ -52,6 +55,7 @@ export interface Foundation {
   /** The source of every stored time. */
   readonly clock: DatabaseComparedClock;
   readonly ids: IdSource;
+  readonly webhooks: Webhooks;
   readonly log: Logger;
   /** Unique name of this process among those that share the database. */
   readonly holder: string;
@@ -96,11 +100,13 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     const catalogue = await loadCatalogue(database);
     closing.unshift(() => catalogue.close());
     const holder = provided.exclusive ? "embedded" : `${hostname()}/${process.pid}/${randomBytes(6).toString("hex")}`;
+    const ids = new IdSource(clock);
     return {
       database,
       catalogue,
       clock,
-      ids: new IdSource(clock),
+      ids,
+      webhooks: createWebhooks({ database, clock, ids }, config),
       log,
       holder,
       abandon: () => {
@@ -113,6 +119,17 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     await closeAll(closing);
     throw error;
   }
+}
+
+function createWebhooks(parts: Pick<Foundation, "database" | "clock" | "ids">, config: Config): Webhooks {
+  return new Webhooks({
+    ...parts,
+    encryptionKeys: config.signingKeys.encryptionKeys,
+    rules: {
+      judgeUrl: (url) => judgeUrl(url, config.webhookPolicy),
+      eventTypes: EVENT_TYPES,
+    },
+  });
 }
 
 /** Additional listeners for metrics and traces. */
@@ -137,6 +154,7 @@ export async function openCore(
     database,
     clock,
     holder,
+    bounds: { cachedBytes: config.cacheBytes },
     onCommitted: (batch) => {
       recentBatches.add(batch);
       recentTransfers.add(batch.content);
@@ -221,10 +239,11 @@ export async function migrateAs(
   serviceRole: string,
   log: Logger,
   choice: CatalogueChoice = {},
+  onApply?: MigrateOptions["onApply"],
 ): Promise<string[]> {
   const file = await readCatalogueFile(choice);
   await owner.checkSessionsAreNotShared();
-  const done = await migrate(owner, serviceRole);
+  const done = await migrate(owner, serviceRole, { onApply });
   for (const name of done) log.info(`applied migration ${name}`);
   // Our own file names none of the operator's coins; a file of the operator's may have lost one.
   const namesAll = choice.catalogue !== undefined;

@@ -37,23 +37,29 @@ export async function writeReadyFile(
   return () => rm(path, { force: true });
 }
 
-/** The process of the running service; undefined if none runs. */
-export async function findServiceProcess(dataDir: string): Promise<number | undefined> {
-  const text = await readFile(readyFile(dataDir), "utf8").catch(() => "{}");
-  const { pid, started } = JSON.parse(text) as { pid?: number; started?: string };
-  return pid !== undefined && started === (await processStart(pid)) ? pid : undefined;
+/** What `ready.json` holds. */
+interface Ready {
+  readonly base_url: string;
+  readonly auth_url: string;
+  readonly coin?: string;
+  readonly pid: number;
+  readonly started: string | undefined;
 }
 
-/** The addresses of the running service; undefined if none runs, even if a stale file is left. */
-export async function findService(dataDir: string): Promise<Addresses | undefined> {
+/** That of the running service; undefined if none runs, even if a stale file is left. */
+async function readReady(dataDir: string): Promise<Ready | undefined> {
   const text = await readFile(readyFile(dataDir), "utf8").catch(() => "{}");
-  const ready = JSON.parse(text) as {
-    base_url: string;
-    auth_url: string;
-    coin?: string;
-    pid?: number;
-    started?: string;
-  };
-  if (ready.pid === undefined || ready.started !== (await processStart(ready.pid))) return undefined;
-  return { baseUrl: ready.base_url, authUrl: ready.auth_url, coin: ready.coin };
+  const ready = JSON.parse(text) as Partial<Ready>;
+  return ready.pid !== undefined && ready.started === (await processStart(ready.pid)) ? (ready as Ready) : undefined;
+}
+
+/** The process of the running service; undefined if none runs. */
+export async function findServiceProcess(dataDir: string): Promise<number | undefined> {
+  return (await readReady(dataDir))?.pid;
+}
+
+/** The addresses of the running service; undefined if none runs. */
+export async function findService(dataDir: string): Promise<Addresses | undefined> {
+  const ready = await readReady(dataDir);
+  return ready && { baseUrl: ready.base_url, authUrl: ready.auth_url, coin: ready.coin };
 }

@@ -24,7 +24,7 @@ test.each([
   ["colour", undefined],
   ["[]", undefined],
   ["", undefined],
-  ["profile_ids".padEnd(41, "]"), undefined],
+  ["profile_ids".padEnd(49, "]"), undefined],
 ])("%j is near to %j", (wrong, near) => {
   expect(nearestName(wrong, KNOWN)).toBe(near);
 });

@@ -1,7 +1,7 @@
 /** The name that a caller probably meant, for the rejection of an unknown one. */
 
 /** A longer name is not compared: the distance takes the product of both lengths. */
-const LONGEST = 40;
+const LONGEST = 48;
 
 /**
  * The known name that is nearest to a wrong one: equal but for letter case and separators (`profileId`, `range[begin]`),

@@ -5,11 +5,13 @@
 import { conversionTable } from "../conversions/conversion.ts";
 import { legalHoldTable } from "../customers/legal-holds/store.ts";
 import { profileTable } from "../customers/profiles/profiles.ts";
+import { webhookDisablingTable } from "../customers/webhooks/disablings/disablings.ts";
 import { customerVolumeTable } from "../exchange/customer-volume.ts";
 import { executionTable } from "../exchange/execution.ts";
 import { marketHeadTable, marketTable } from "../exchange/market-state.ts";
 import { orderTable } from "../exchange/order.ts";
 import { accountTable, postingTable } from "../ledger/accounts.ts";
+import { configurationWriteTable } from "../ledger/configuration-writes.ts";
 import type { LaneTables } from "../ledger/tables.ts";
 import { externalTransferTable } from "../transfers/external-transfer.ts";
 import { transferTable } from "../transfers/transfer.ts";
@@ -17,8 +19,16 @@ import { transferTable } from "../transfers/transfer.ts";
 export const LANE_TABLES: LaneTables = {
   records: [executionTable, postingTable, transferTable],
   states: [
-    ...[accountTable, conversionTable, customerVolumeTable, externalTransferTable, legalHoldTable, marketTable],
-    ...[marketHeadTable, orderTable, profileTable],
+    ...[
+      accountTable,
+      configurationWriteTable,
+      conversionTable,
+      customerVolumeTable,
+      externalTransferTable,
+      legalHoldTable,
+      marketTable,
+    ],
+    ...[marketHeadTable, orderTable, profileTable, webhookDisablingTable],
   ],
 };
 

@@ -18,10 +18,12 @@ export interface Accountant {
 const PYTHON = "/usr/bin/python3";
 const BEANCOUNT = fileURLToPath(new URL("programs/beancount_balances.py", import.meta.url));
 
+export const HLEDGER_MISSING = runs("hledger", "--version") ? undefined : "there is no hledger";
+
 export const ACCOUNTANTS: readonly Accountant[] = [
   {
     format: "hledger",
-    missing: runs("hledger", "--version") ? undefined : "there is no hledger",
+    missing: HLEDGER_MISSING,
     object: async (file) => (await run("hledger", "-f", file, "check", "commodities")).said,
     balances: async (file) => {
       const options = ["--flat", "--no-total", "--layout", "bare", "-O", "csv"];
@@ -74,7 +76,7 @@ function nonZero(rows: readonly (readonly [string, string])[]): Map<string, stri
   return new Map(canonical.filter(([, amount]) => amount !== "0").sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function run(program: string, ...args: string[]): Promise<{ output: string; said: string }> {
+export function run(program: string, ...args: string[]): Promise<{ output: string; said: string }> {
   // Both Haskell and Python take the encoding of what they read from the locale.
   const options = { env: { ...process.env, LC_ALL: "C.UTF-8" }, timeout: 60_000, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {

@@ -85,17 +85,17 @@ const QUERIES = [
   {
     title: "What profiles had at some time",
     sound: [
-      "treasury | BTC | 1 | 0 | 0",
-      "treasury | PYUSD | 450 | 0 | 50",
-      "treasury | USD | 72268.75 | 7526.25 | 0",
-      "treasury | USDP | 100 | 0 | 0",
-      "shop | USD | 25 | 0 | 0",
-      "desk | BTC | 8 | 1 | 0",
-      "vault | USD | 20006 | 0 | 0",
-      "depot | USD | 985 | 0 | 18",
+      "Acme | treasury | treasury | BTC | 1 | 0 | 0",
+      "Acme | treasury | treasury | PYUSD | 450 | 0 | 50",
+      "Acme | treasury | treasury | USD | 72268.75 | 7526.25 | 0",
+      "Acme | treasury | treasury | USDP | 100 | 0 | 0",
+      "Acme | shop | shop | USD | 25 | 0 | 0",
+      "Acme | desk | desk | BTC | 8 | 1 | 0",
+      "Acme | vault | vault | USD | 20006 | 0 | 0",
+      "Acme | depot | depot | USD | 985 | 0 | 18",
     ],
     tampering: "update posting set available = 26 where journal_id = :rent and owner_id = :shop",
-    found: ["shop | USD | 26 | 0 | 0"],
+    found: ["Acme | shop | shop | USD | 26 | 0 | 0"],
   },
 ] as const;
 

@@ -161,8 +161,8 @@ test("the operator sets fees, and a rejected change says why", async () => {
       "0              0.004       0.0002",
       "50000          0.002       0.0002",
       "",
-      "agreed with customer                  taker rate  maker rebate",
-      `${made.id}  0.001       0.001`,
+      "agreed with customer                  taker rate  maker rebate  name",
+      `${made.id}  0.001       0.001         Desk`,
       "",
     ].join("\n"),
   );

@@ -5,6 +5,7 @@
 import { expect, test } from "vitest";
 import { type RoundReport, Storm } from "../reliability/storm/storm.ts";
 import { tableOf } from "../reliability/storm/storm-table.ts";
+import { isAskedToEnd } from "../support/long-run.ts";
 import { required } from "../support/required.ts";
 import { BLOWS, type BlowName } from "./blows.ts";
 import { Cluster, NODES } from "./cluster.ts";
@@ -30,6 +31,7 @@ test(
     const storm = await Storm.open(Number(STORM_SEED), BLOWS, Cluster.open);
     try {
       for (const blows of rounds) {
+        if (isAskedToEnd()) break;
         const watch = new ReadinessWatch(storm.site);
         await storm.reportRound(blows, reports);
         readiness.push(await watch.end(blows));
@@ -43,7 +45,7 @@ test(
       process.stdout.write(`${tableOf(reports)}${readinessTableOf(readiness)}`);
       await storm.close();
     }
-    expect(reports.reduce((total, { answered }) => total + answered, 0)).toBeGreaterThan(rounds.length * 30);
+    expect(reports.reduce((total, { answered }) => total + answered, 0)).toBeGreaterThanOrEqual(reports.length * 30);
     if (STORM_ROUNDS !== undefined) return;
     for (const ms of reports.flatMap(({ recoveriesMs }) => recoveriesMs))
       expect(ms).toBeLessThan(2 * BACK_AFTER_A_KILL_MS);

@@ -216,7 +216,7 @@ const FINDINGS: readonly {
   },
   {
     what: "an agreement that was ended before",
-    prepare: async () => (database) => endAgreement(database, "BTCUSD" as MarketCode, newId()),
+    prepare: async () => (database) => endAgreement(database, "BTCUSD" as MarketCode, newId(), TESTER),
     answer: false,
   },
   {
@@ -224,11 +224,14 @@ const FINDINGS: readonly {
     prepare: async (servers) => {
       const customerId = await newCustomer(servers);
       const create = (database: Database) =>
-        clientsOf(database).create({
-          customerId,
-          clientId: "a",
-          scopes: ["x"],
-        });
+        clientsOf(database).create(
+          {
+            customerId,
+            clientId: "a",
+            scopes: ["x"],
+          },
+          TESTER,
+        );
       await create(servers.primary.database);
       return create;
     },
@@ -286,7 +289,7 @@ test.each(FINDINGS)("$what is reported once the standby has it", async ({ prepar
 
 test("any change whose commit is interrupted has an unknown outcome", async () => {
   const { database } = pair.primary;
-  const insert = "insert into customer (id, name, created_at) values ($1, 'Acme', now())";
+  const insert = "insert into customer (id, name, created_at) values ($1, 'Acme ' || gen_random_uuid(), now())";
   const ways: readonly (() => Promise<unknown>)[] = [
     () => database.rows(insert, [newId()]),
     () => database.transaction((transaction) => transaction.rows(insert, [newId()])),
@@ -352,7 +355,10 @@ const clientsOf = (database: Database): Clients =>
 
 async function newCustomer({ primary }: Pair): Promise<CustomerId> {
   const id = newId() as string as CustomerId;
-  await primary.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [id]);
+  await primary.owner.rows(
+    "insert into customer (id, name, created_at) values ($1, 'Acme ' || gen_random_uuid(), now())",
+    [id],
+  );
   return id;
 }
 

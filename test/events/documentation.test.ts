@@ -59,7 +59,7 @@ test.for(PROGRAMS)("the %s program follows events", async ([program, language, [
 });
 
 test("the page has every type", () => {
-  const named = [...page.matchAll(/`((?:transfer|conversion|order|execution|profile|market)\.[a-z_.]+)`/g)].map(
+  const named = [...page.matchAll(/`((?:transfer|conversion|order|execution|profile|market|webhook)\.[a-z_.]+)`/g)].map(
     ([, type]) => type,
   );
   expect([...new Set(named)].sort()).toEqual([...EVENT_TYPES].sort());

@@ -6,8 +6,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EVENT_TYPES } from "../../src/events/events.ts";
 import { amountOf } from "../../src/money/amount.ts";
+import { IdSource } from "../../src/std/id.ts";
 import { RECORD_TYPES, type Step } from "../../src/transfers/transfers.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { disableWebhook } from "../support/disabled-webhooks.ts";
 import { TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
@@ -22,6 +24,8 @@ beforeAll(async () => {
   acme = await eventfulCustomer(service);
   await receive();
   for (const type of RECORD_TYPES) if (!/_(?:DEBIT|CREDIT)$/.test(type)) await cross(type as never);
+  const webhook = { id: new IdSource().next(), customerId: acme.id, name: "accounting" };
+  await disableWebhook({ database: service.db.database, lane: service.service.core.lane }, webhook, "failing");
 }, 60_000);
 afterAll(async () => {
   await expectBooksBalance(service.db.owner);

@@ -1,6 +1,7 @@
 /** Making all events again (`parbook events rebuild`). */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readEventLag } from "../../src/events/event-lag.ts";
+import { EventsMissing } from "../../src/events/publishing/publisher.ts";
 import { RebuildFailed, rebuildEvents } from "../../src/events/publishing/rebuild.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { openMaker } from "../support/events.ts";
@@ -66,6 +67,20 @@ test("a publisher that was at work stops, and goes on behind what was rebuilt", 
   await rebuildEvents(db.database, "operator");
   expect(await next()).toBe("lost");
   expect(await (await openMaker(db.database))()).toMatchObject({ number: 5n, events: 2 });
+});
+
+test.each([
+  ["all", "cut > 0"],
+  ["the first", "cut = 1"],
+  ["the last", "cut = 4"],
+])("when %s events are missing, none are numbered from 1 until those are rebuilt", async (_, deleted) => {
+  const before = await stored();
+  await db.owner.rows(`delete from event where ${deleted}`);
+  await books.addCustomer();
+  await expect((await openMaker(db.database))()).rejects.toEqual(new EventsMissing());
+  await rebuildEvents(db.database, "operator");
+  expect(await stored()).toEqual(before);
+  expect(await (await openMaker(db.database))()).toMatchObject({ number: 5n, events: 1 });
 });
 
 test("the lag is the age of the oldest batch without events", async () => {

@@ -103,11 +103,13 @@ test("verify finds the states of removed events without reading the whole chain"
 });
 
 test("the chain has the state that each object's last event has, and is read once for each kind of object", async () => {
-  const rows = await db.database.rows<{ objectId: string; type: EventType; version: string; state: State }>(
+  const all = await db.database.rows<{ objectId: string; type: EventType; version: string; state: State }>(
     `select distinct on (object_id) object_id as "objectId", entries -> -1 ->> 0 as type, entries -> -1 ->> 2 as version,
             entries -> -1 -> 3 as state
        from event where object_id is not null order by object_id, first_number desc`,
   );
+  // A webhook's state is in a record, which never changes.
+  const rows = all.filter(({ type }) => objectTypeOf(type) !== "webhook");
   const objects = rows.map(({ objectId, type, version }): ObjectVersion => {
     const change = {
       key: { id: objectId },

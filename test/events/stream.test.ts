@@ -1,7 +1,9 @@
 /** GET /v2/events/stream: Server-Sent Events (docs/events.md). */
+
 import { get as httpGet, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { pause } from "../../src/std/pause.ts";
+import { TESTER } from "../support/movements.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { callerAs, eventsOf } from "./stories.ts";
@@ -117,7 +119,7 @@ test("without a token, or without the scope, there is no stream", async () => {
 
 test("a stream ends when its client is disabled", async () => {
   const reader = await open();
-  await service.service.core.clients.disable(acme.clientId);
+  await service.service.core.clients.disable(acme.clientId, TESTER);
   await reader.ended;
   expect(reader.messages).toEqual([]);
 });

@@ -13,6 +13,7 @@ import { must } from "../../src/std/assert.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { PASSED, reject } from "../../src/std/result.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { TESTER } from "../support/movements.ts";
 import { until } from "../support/until.ts";
 
 const MARKET = "BTCUSD" as MarketCode;
@@ -23,7 +24,7 @@ let customers: Uuid[];
 beforeAll(async () => {
   db = await testDatabase();
   const rows = await db.owner.rows<{ id: Uuid }>(
-    "insert into customer select gen_random_uuid(), 'x', now() from generate_series(1, 2) returning id",
+    "insert into customer select gen_random_uuid(), gen_random_uuid(), now() from generate_series(1, 2) returning id",
   );
   customers = rows.map(({ id }) => id).toSorted();
 });
@@ -44,14 +45,19 @@ function tiersOf(text: string): FeeTier[] {
 const tierText = (tier: FeeTier): string =>
   [tier.minimumGross, tier.takerRate, tier.makerRebate].map(formatAmount).join(":");
 
-const set = (text: string, market = MARKET) => setFeeTiers(db.database, market, tiersOf(text));
+const set = (text: string, market = MARKET) => setFeeTiers(db.database, market, tiersOf(text), TESTER);
 
 const agree = (customer: number, takerRate: string, makerRebate: string, market = MARKET) =>
-  agreeFees(db.database, market, {
-    customerId: customers[customer] as Uuid,
-    takerRate: amountOf(takerRate),
-    makerRebate: amountOf(makerRebate),
-  });
+  agreeFees(
+    db.database,
+    market,
+    {
+      customerId: customers[customer] as Uuid,
+      takerRate: amountOf(takerRate),
+      makerRebate: amountOf(makerRebate),
+    },
+    TESTER,
+  );
 
 /** All that the market has: tiers, then agreements with the first and the second customer. */
 async function stored(): Promise<string> {
@@ -84,8 +90,8 @@ test("an agreement replaces the previous one, and can be ended", async () => {
   expect(await readAgreements(db.database, customers[0] as Uuid)).toEqual(
     new Map([[MARKET, { takerRate: amountOf("0.0004"), makerRebate: amountOf("0.0004") }]]),
   );
-  expect(await endAgreement(db.database, MARKET, customers[0] as Uuid)).toBe(true);
-  expect(await endAgreement(db.database, MARKET, customers[0] as Uuid)).toBe(false);
+  expect(await endAgreement(db.database, MARKET, customers[0] as Uuid, TESTER)).toBe(true);
+  expect(await endAgreement(db.database, MARKET, customers[0] as Uuid, TESTER)).toBe(false);
   expect(await stored()).toBe(`${BASE} 1=0.002:0`);
 });
 
@@ -130,7 +136,7 @@ test("an unknown market has no fees", async () => {
 
 test("of two concurrent changes that would break the rule together, one is rejected", async () => {
   for (let round = 0; round < 20; round += 1) {
-    await endAgreement(db.database, MARKET, customers[0] as Uuid);
+    await endAgreement(db.database, MARKET, customers[0] as Uuid, TESTER);
     await set(BASE);
     const outcomes = await Promise.all([set("0:0.0035:0.0003 1000:0.0004:0"), agree(0, "0.0035", "0.0005")]);
     expect(outcomes).toContainEqual(PASSED);

@@ -33,7 +33,7 @@ afterAll(async () => {
 /** A customer who traded so much, by market and day: { "BTCUSD 2026-03-01": "100000" }. */
 async function customer(traded: Readonly<Record<string, string>>): Promise<Trader["customerId"]> {
   const [row] = await db.owner.rows<{ id: Trader["customerId"] }>(
-    "insert into customer (id, name, created_at) values (gen_random_uuid(), 'x', now()) returning id",
+    "insert into customer (id, name, created_at) values (gen_random_uuid(), gen_random_uuid(), now()) returning id",
   );
   const { id } = must(row, "a customer was made");
   for (const [name, gross] of Object.entries(traded)) await trade(id, name, gross);

@@ -115,6 +115,7 @@ const WRONG_BY_CHECK: Readonly<Record<string, readonly string[]>> = {
   date_time: ["yesterday", "2026-11-21", "2026-02-30T00:00:00Z", "2026-11-21T00:00:00", "2026-11-21T24:00:00Z"],
   digits: ["-1", "1.0", "x", "1e3"],
   uuid: ["default", "x", "0190d5a47e1b7c3d8a2f5b6c7d8e9f00", "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f0g"],
+  object_id: ["", "BTC/USD", "9".repeat(20), "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f0g"],
   profile_id: ["DEFAULT", "x", "{0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00}"],
 };
 

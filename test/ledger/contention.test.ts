@@ -86,9 +86,9 @@ test("two lanes that contend for the same accounts fail no command", async () =>
   expect([...ours.events, ...theirs.events].some(({ kind }) => kind === "command_failed")).toBe(false);
 });
 
-test("a lane that caches fifty rows serves a thousand accounts", async () => {
+test("a lane that caches some fifty rows serves a thousand accounts", async () => {
   await ours.lane.stop();
-  const small = await startLane(db.database, { holder: "ours", bounds: { cachedRows: 50 } });
+  const small = await startLane(db.database, { holder: "ours", bounds: { cachedBytes: 50_000, cachedRefIds: 50 } });
   const profiles = newProfiles(1_000);
   await small.fund(profiles, "10");
   const sends = profiles.map((from, i) => {

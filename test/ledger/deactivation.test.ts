@@ -42,7 +42,7 @@ beforeEach(async () => {
   ours = await startNode("ours", db.database);
   theirs = await startNode("theirs", db.another());
   customerId = newId() as string as CustomerId;
-  await ours.customers.ensure(customerId, "Acme", TESTER);
+  await ours.customers.ensure(customerId, `Acme ${customerId}`, TESTER);
   profile = await newProfile("shop");
   payer = await newProfile("treasury");
   for (const asset of ["BTC", "ETH", "USD"]) await deposit(payer, asset, "10");

@@ -34,7 +34,7 @@ beforeEach(async () => {
   const [node] = nodes;
   const parts = { database: db.database, lane: node?.lane as Lane, ids: new IdSource(), clock: systemClock };
   const customerId = newId() as CustomerId;
-  await createCustomers(parts).ensure(customerId, "Acme", TESTER);
+  await createCustomers(parts).ensure(customerId, `Acme ${customerId}`, TESTER);
   const made = await createProfiles(parts).create({ customerId, nickname: "till", description: undefined }, TESTER);
   profile = { id: made.kind === "done" ? made.value.id : (newId() as ProfileId), customerId };
 });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ChartOfAccounts, readChartOfAccounts } from "../../src/accounting/chart-of-accounts.ts";
 import { HOUSE_KINDS, houseOwnerId, readHouseKinds, reserveOf } from "../../src/ledger/house-accounts.ts";
+import { amountOf, negative } from "../../src/money/amount.ts";
 import type { AssetCode } from "../../src/money/asset.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newProfile } from "../support/movements.ts";
@@ -11,7 +12,7 @@ let db: TestDatabase;
 beforeAll(async () => {
   db = await testDatabase();
   await db.owner.rows(
-    "insert into house_kind (kind, may_be_negative, account_class) values ('seized', false, 'Assets')",
+    "insert into house_kind (kind, may_be_negative, account_class) values ('seized', false, 'Liabilities')",
   );
 });
 afterAll(() => db.close());
@@ -85,11 +86,18 @@ test("the kinds of the schema are those of the program, and may be negative alik
 test("a kind that was added has its place in the chart of accounts", async () => {
   await opened({ owner_id: HOUSE, house: "seized", may_be_negative: false, coin: "USDG" });
   const chart: ChartOfAccounts = await readChartOfAccounts(db.database);
-  expect(chart.nameOf(HOUSE as never, "available")).toBe("Assets:Seized:USDG:Slot-1");
+  const one = amountOf("1");
+  expect(chart.entriesOf(HOUSE as never, "available", one)).toEqual([
+    { account: "Liabilities:Seized:USDG:Slot-1", amount: negative(one) },
+  ]);
   const coin = "USDG" as AssetCode;
   const [reserve, house] = [houseOwnerId(reserveOf(coin), 10), { house: "reserve", coin, custodian: "default" }];
   const kinds = await readHouseKinds(db.database);
-  expect(new ChartOfAccounts(new Map([[reserve, house]]), kinds).nameOf(reserve, "available")).toBe(
-    "Assets:Reserve:USDG:Default:Slot-10",
-  );
+  expect(
+    new ChartOfAccounts(db.database, new Map([[reserve, house]]), kinds).entriesOf(reserve, "available", one),
+  ).toEqual([
+    { account: "Assets:Reserve:USDG:Default:Slot-10", amount: one },
+    { account: "Assets:Custody:Reserved:USDG:Default:Slot-10", amount: negative(one) },
+    { account: "Equity:Backing:USDG:Default:Slot-10", amount: negative(one) },
+  ]);
 });

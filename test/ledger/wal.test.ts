@@ -52,7 +52,7 @@ test("a transfer writes twelve records to PostgreSQL's log", async () => {
 });
 
 async function batchOfTransfers(profiles: readonly ProfileId[]) {
-  const memory = new RowCache(1_000);
+  const memory = new RowCache(1_000_000);
   const keys = profiles.flatMap((profile) => [profileKey(profile), accountKey(profile, USD)]);
   for (const { table, key, row } of await readKeys(db.database, keys, SLOT, "none")) memory.set(table, key, row);
   const state: State = { get: (table, key) => memory.get(table, key) };

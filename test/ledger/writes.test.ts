@@ -87,7 +87,12 @@ test("the operator can ask which client, token, address and operation made each 
   expect(all.items.find(({ key }) => key === id)?.caller).toEqual(caller);
   const listed = await parbook(settings, "audit", "writes", "--ref", "rent", "--client", acme.clientId);
   expect(listed.stdout.split("\n").slice(1)).toEqual([
-    expect.stringMatching(new RegExp(`  transfer  ${id}  ${acme.clientId}  ${tokenId}  ${address}  ${operation}$`)),
+    expect.stringMatching(
+      new RegExp(
+        `  transfer  ${rent.id}  type INTERNAL_TRANSFER, amount 25, asset USD  Test ${acme.id}  ` +
+          `${acme.clientId}  ${tokenId}  ${address}  ${operation}$`,
+      ),
+    ),
     "",
   ]);
   // The recipient's record of it has an id of its own.
@@ -101,7 +106,10 @@ test("writes are listed in pages from a time on, with a note where older ones ha
   const { lane } = await startLane(db.database);
   const ids = newProfiles(3);
   for (const id of ids) {
-    await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [id]);
+    await db.owner.rows(
+      "insert into customer (id, name, created_at) values ($1, 'Acme ' || gen_random_uuid(), now())",
+      [id],
+    );
     const profile = { customerId: id as string as CustomerId, nickname: "x", description: undefined };
     await lane.execute(openProfile(id, "DEFAULT", systemClock.now(), profile, TESTER));
   }

@@ -6,10 +6,13 @@ import { readEngineLags } from "../../src/exchange/market-status/engine-lag.ts";
 import { type HouseName, houseOf, houseOwnerId } from "../../src/ledger/house-accounts.ts";
 import { readOutstandingSupply } from "../../src/ledger/outstanding-supply.ts";
 import { readDatabaseTime } from "../../src/ledger/writer/lane-connection.ts";
+import { sqlTime } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
+import { IdSource } from "../../src/std/id.ts";
 import { addDatabaseMetrics } from "../../src/telemetry/metrics/database.ts";
 import type { DatabaseSnapshot, DatabaseWatch } from "../../src/telemetry/metrics/database-watch.ts";
 import { readSnapshot } from "../../src/telemetry/metrics/read-snapshot.ts";
+import { readDeliveryLag } from "../../src/webhooks/delivery-lag.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { copyOpenOrders } from "../support/exchange/open-orders.ts";
 import { ledgerClock } from "../support/movements.ts";
@@ -31,6 +34,7 @@ const SEEN = {
     { market: "ETHUSD", status: "HALTED", holder: undefined, orderLagMs: 0, cancelLagMs: 0 },
   ],
   eventLagMs: 750,
+  webhooks: { lagMs: 1_250, failing: 2, failingMs: 90_000, open: { RETRYING: 3, BLOCKED: 40, UNDELIVERED: 1 } },
   clockSkewMs: -125,
   archiveFailing: true,
 } as unknown as DatabaseSnapshot;
@@ -55,6 +59,12 @@ test("every number is served under its name, in seconds and dollars", async () =
     "parbook_settlement_due_conversions 7",
     "parbook_settlement_lag_seconds 2.5",
     "parbook_event_lag_seconds 0.75",
+    "parbook_webhook_lag_seconds 1.25",
+    "parbook_webhooks_failing 2",
+    "parbook_webhook_failing_seconds 90",
+    'parbook_webhook_open_deliveries{status="RETRYING"} 3',
+    'parbook_webhook_open_deliveries{status="BLOCKED"} 40',
+    'parbook_webhook_open_deliveries{status="UNDELIVERED"} 1',
     'parbook_market_order_lag_seconds{market="BTCUSD"} 1.5',
     'parbook_market_order_lag_seconds{market="ETHUSD"} 0',
     'parbook_market_cancel_lag_seconds{market="BTCUSD"} 0.25',
@@ -150,4 +160,53 @@ test("a market's lags are those of its oldest pending order and cancel, and its 
   expect(eth).toEqual({ market: "ETHUSD", status: "OPEN", holder: undefined, orderLagMs: 0, cancelLagMs: 0 });
   // Renewed while the database's clock was ahead: anybody may take it.
   expect(ltc?.holder).toBeUndefined();
+});
+
+test("webhooks lag by their oldest event that was not posted; those that fail are counted apart", async () => {
+  expect(await readDeliveryLag(db.database)).toEqual({
+    ...{ lagMs: 0, failing: 0, failingMs: 0 },
+    open: { RETRYING: 0, BLOCKED: 0, UNDELIVERED: 0 },
+  });
+  const ids = new IdSource();
+  const ago = (seconds: number) => sqlTime((Date.now() - seconds * 1_000) as Instant);
+  const customer = ids.next();
+  await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customer]);
+  for (const [first, cut, seconds] of [
+    [1, 1, 400],
+    [4, 2, 300],
+    [6, 3, 200],
+  ]) {
+    await db.owner.rows(
+      `insert into event (customer_id, first_number, cut, at, count, entries) values ($1, $2, $3, $4, $5, '[]')`,
+      [customer, first, cut, ago(seconds ?? 0), first === 1 ? 3 : 2],
+    );
+  }
+  const webhook = async (name: string, readTo: number, failing: number | undefined, place: number | null) => {
+    const id = ids.next();
+    await db.owner.rows(
+      `insert into webhook (id, customer_id, name, url, types, body, delivery_order, deliveries_per_second, active_place,
+                            disabled_reason, disabled_at, created_at, updated_at, version)
+       values ($1, $2, $3, 'https://acme.example', '{*}', 'thin', 'per_object', 10, $4::smallint,
+               case when $4::smallint is null then 'customer' end, case when $4::smallint is null then now() end, now(), now(), 1)`,
+      [id, customer, name, place],
+    );
+    await db.owner.rows(
+      `insert into webhook_progress (webhook_id, customer_id, read_to, failing_since, version) values ($1, $2, $3, $4, 1)`,
+      [id, customer, readTo, failing === undefined ? null : ago(failing)],
+    );
+    return id;
+  };
+  await webhook("has everything", 7, undefined, 1);
+  await webhook("in the middle of a row", 4, undefined, 2);
+  await webhook("disabled", 0, undefined, null);
+  const failing = await webhook("failing", 0, 1_000, 3);
+  await db.owner.rows(
+    `insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at, created_at, updated_at)
+     select $1, number, $2, 'x', status, 1, case status when 'RETRYING' then now() end, now(), now()
+       from (values (1, 'UNDELIVERED'), (2, 'RETRYING'), (3, 'BLOCKED'), (4, 'BLOCKED')) as v (number, status)`,
+    [failing, customer],
+  );
+  const { lagMs, failingMs, ...counted } = await readDeliveryLag(db.database);
+  expect([lagMs, failingMs].map((ms) => Math.round(ms / 100_000))).toEqual([3, 10]);
+  expect(counted).toEqual({ failing: 1, open: { RETRYING: 1, BLOCKED: 2, UNDELIVERED: 1 } });
 });

@@ -74,6 +74,6 @@ test("every panel of the dashboard shows metrics that are served, and every metr
 
 test("every statement of the runbook runs as the service's role", async () => {
   const statements = [...runbook.matchAll(/^```sql\n([\s\S]+?)\n```$/gm)].map(([, sql]) => sql ?? "");
-  expect(statements.length).toBe(11);
+  expect(statements.length).toBe(13);
   for (const sql of statements) expect(await service.service.core.database.rows(sql)).toBeInstanceOf(Array);
 });

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { TESTER } from "../support/movements.ts";
 import { startRelay } from "../support/postgres/relay.ts";
 import { required } from "../support/required.ts";
 import { unwrap } from "../support/results.ts";
@@ -152,6 +153,6 @@ export function testClientLibraries(...libraries: readonly ClientLibrary[]): voi
 
 async function addClients(clients: Clients, customerId: CustomerId): Promise<void> {
   for (const each of [GENERATED, CHOSEN]) {
-    unwrap(await clients.create({ customerId, ...each, scopes: HELD }));
+    unwrap(await clients.create({ customerId, ...each, scopes: HELD }, TESTER));
   }
 }

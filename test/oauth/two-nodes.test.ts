@@ -9,6 +9,7 @@ import { createSigningKeys } from "../../src/oauth/oauth.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { type Network, parseNetwork } from "../../src/std/network.ts";
 import { lowForm } from "../support/http/signatures.ts";
+import { TESTER } from "../support/movements.ts";
 import { type Listening, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -169,7 +170,7 @@ test("two tokens in one request are rejected, even if both are valid", async () 
 test("a disabled client gets no token on either node at once, and its live one is soon rejected on both", async () => {
   const leaver = await service.customer("Leaver");
   for (const node of nodes) expect((await call(node, leaver.token)).status).toBe(200);
-  await service.service.core.clients.disable(leaver.clientId);
+  await service.service.core.clients.disable(leaver.clientId, TESTER);
   for (const node of nodes) expect(await askToken(node, leaver)).toEqual(NO_TOKEN);
   for (const node of nodes) {
     await until("the token is rejected", async () => (await call(node, leaver.token)).status !== 200);
@@ -182,7 +183,7 @@ test("a client restricted to another network gets no token at once, and its live
   const office = await service.customer("Office");
   const { clients } = service.service.core;
   const from = (text: string): Network[] => [parseNetwork(text) as Network];
-  await clients.restrict(office.clientId, from("198.51.100.0/24"));
+  await clients.restrict(office.clientId, from("198.51.100.0/24"), TESTER);
   for (const node of nodes) {
     expect(await askToken(node, office)).toEqual(NO_TOKEN);
     await until("the token is rejected", async () => (await call(node, office.token)).status !== 200);
@@ -199,7 +200,7 @@ test("a client restricted to another network gets no token at once, and its live
   expect(await askToken(behindProxy, office, elsewhere)).toEqual(NO_TOKEN);
   expect(await call(behindProxy, office.token, elsewhere)).toEqual(REJECTED);
 
-  await clients.restrict(office.clientId, from("::ffff:127.0.0.0/104"));
+  await clients.restrict(office.clientId, from("::ffff:127.0.0.0/104"), TESTER);
   for (const node of nodes) {
     expect((await askToken(node, office)).status).toBe(200);
     await until("the token is let in again", async () => (await call(node, office.token)).status === 200);
@@ -218,12 +219,12 @@ test("keys are replaced and revoked on both nodes, and a revoked key takes its t
   await keys.read();
   const former = keys.signing().kid;
   const token = await tokenOf(service, acme);
-  const fresh = await keys.rotate();
+  const fresh = await keys.rotate(TESTER);
   for (const node of nodes) {
     await until("both keys are published", async () => (await published(node)).join() === [former, fresh].join());
     expect((await call(node, token)).status).toBe(200);
   }
-  await keys.revoke(former);
+  await keys.revoke(former, TESTER);
   for (const node of nodes) {
     await until("the token is rejected", async () => (await call(node, token)).status !== 200);
     expect(await call(node, token)).toEqual(REJECTED);

@@ -40,11 +40,11 @@ beforeAll(async () => {
   service = await startTestService({ bootstrap, roles: new Set(["api", "auth", "engine"]) }, undefined, (api) => {
     made = api;
   });
-  const { operations } = await readDocument(service);
+  const { operations, streams } = await readDocument(service);
   documented = problemsIn({ ...tokenPath(undefined), ...(made?.swagger().paths as Paths) });
   recorder = new Recorder({
     addresses: service,
-    operations,
+    operations: [...operations, ...streams],
     problemsOf: (operationId) => documented.get(operationId) ?? new Map(),
     stable: new StableValues(await today(), STORY_DAY, FIXED_IDS),
     usual: usualFailures(await service.token(STORY_CLIENT, OTHER_SCOPE)),

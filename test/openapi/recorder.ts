@@ -1,6 +1,7 @@
 /** Sends the requests of the story, and records each with its answer as the example of its operation. */
 import { expect } from "vitest";
 import { RECORDED_BASE_URL, type RecordedExample } from "../../src/api/openapi/recorded-examples.ts";
+import { must } from "../../src/std/assert.ts";
 import { addressOf, type Call, type Operation } from "../support/openapi.ts";
 import type { StableValues } from "./stable-values.ts";
 
@@ -168,13 +169,22 @@ export class Recorder {
         body: failing.text ?? (isToken ? new URLSearchParams(body as Record<string, string>) : JSON.stringify(body)),
       }),
     });
-    return { status: answer.status, body: await answer.json() };
+    return { status: answer.status, body: await bodyOf(answer) };
   }
 
   #stable(value: unknown): unknown {
     const { stable, addresses } = this.#options;
     return JSON.parse(JSON.stringify(stable.of(value)).replaceAll(addresses.baseUrl, RECORDED_BASE_URL));
   }
+}
+
+/** Of a stream, what comes at once. */
+async function bodyOf(answer: Response): Promise<unknown> {
+  if (answer.headers.get("content-type") !== "text/event-stream") return answer.json();
+  const reader = must(answer.body ?? undefined, "a stream has a body").getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return Buffer.from(value ?? []).toString();
 }
 
 /** The parameters of a call as the values that their schemas describe. */

@@ -3,7 +3,7 @@
  * - An id becomes one that is made of the operation that first showed it. Those that were ascending still are, and the two
  *   records of a transfer still have neighbouring ids.
  * - A time becomes the time of the story at which it was first shown. A midnight stays one.
- * - Cursors hold such ids and times. Tokens are replaced, and so is the number of seconds to wait.
+ * - Cursors hold such ids and times. Tokens are replaced, and so are the keys of webhooks and the number of seconds to wait.
  */
 import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
@@ -11,6 +11,9 @@ import { formatInstant, type Instant } from "../../src/std/clock.ts";
 const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const EXECUTION_ID = /\b[0-9]{18,19}\b/g;
+const KEY = /(?<=whsec_|whpk_)[A-Za-z0-9+/]{43}=/g;
+/** The path of the story's receiver, wherever it listens. */
+const RECEIVER = /http:\/\/127\.0\.0\.1:[0-9]+(?=\/parbook-events)/;
 const DAY_MS = 86_400_000;
 /** From which execution ids count. */
 const EPOCH = Date.UTC(2020, 0, 1);
@@ -30,6 +33,7 @@ export class StableValues {
   #made = 0;
   readonly #ids: Map<string, string>;
   readonly #times = new Map<string, string>();
+  readonly #keys = new Map<string, string>();
 
   /**
    * @param today midnight of the real day, as `storyDay` is of the story's
@@ -73,7 +77,15 @@ export class StableValues {
     return text
       .replace(UUID, (id) => this.#stableId(id))
       .replace(EXECUTION_ID, (id) => this.#stableId(id))
+      .replace(KEY, (key) => this.#stableKey(key))
+      .replace(RECEIVER, "https://acme.example")
       .replace(/(?<=try again in )[0-9]+(?= s)/, "3");
+  }
+
+  #stableKey(key: string): string {
+    const stable = this.#keys.get(key) ?? createHash("sha256").update(`key ${this.#keys.size}`).digest("base64");
+    this.#keys.set(key, stable);
+    return stable;
   }
 
   #time(text: string, record: Fields, name: string): string {

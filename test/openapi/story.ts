@@ -12,6 +12,7 @@ import type { TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import type { Failing, Failures, Recorder } from "./recorder.ts";
 import { BIRCH_CREDENTIALS, BIRCH_DESK, CREDENTIALS, NOBODYS, NOT_HELD, TREASURY } from "./story-customers.ts";
+import { useWebhooks } from "./story-webhooks.ts";
 
 const DAY_MS = 86_400_000;
 export interface Stage {
@@ -59,6 +60,7 @@ export async function recordDay(stage: Stage): Promise<void> {
   await readMarkets(stage);
   await settle(stage, minted);
   await readEvents(stage, payouts);
+  await useWebhooks(stage);
   await closeProfile(stage, payouts);
 }
 
@@ -346,6 +348,7 @@ async function readEvents({ service, recorder }: Stage, payouts: string): Promis
     query: { profile_id: payouts, type: ["conversion.created", "conversion.settled"] },
   });
   await recorder.record("getEvent", { path: { id: events[0]?.id ?? "" } });
+  await recorder.record("streamEvents", { query: { after_number: "0" } });
 }
 
 async function closeProfile({ service, recorder }: Stage, payouts: string): Promise<void> {

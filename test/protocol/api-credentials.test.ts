@@ -1,7 +1,9 @@
 /** A customer's API clients (docs/contract/tokens.md#api-credentials). */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SCOPES } from "../../src/oauth/scopes.ts";
 import { parseNetwork } from "../../src/std/network.ts";
+import { TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -21,9 +23,9 @@ beforeAll(async () => {
   const network = parseNetwork("192.0.2.0/24");
   const [scopes, customerId] = [["transfer:read_transfer"], acme.id];
   const near = unwrap(
-    await clients.create({ customerId, scopes, clientId: "acme/near", networks: [network ?? never()] }),
+    await clients.create({ customerId, scopes, clientId: "acme/near", networks: [network ?? never()] }, TESTER),
   );
-  const free = unwrap(await clients.create({ customerId, scopes, clientId: "acme.free" }));
+  const free = unwrap(await clients.create({ customerId, scopes, clientId: "acme.free" }, TESTER));
   clientIds = [acme.clientId, near.clientId, free.clientId];
 });
 afterAll(() => service.close());
@@ -82,7 +84,7 @@ test("another customer's client is not found, and stays enabled", async () => {
 
 test("a deleted client gets no token, its tokens are rejected, and the list shows it as disabled", async () => {
   const { clients } = service.service.core;
-  const made = unwrap(await clients.create({ customerId: acme.id, scopes: ["transfer:read_transfer"] }));
+  const made = unwrap(await clients.create({ customerId: acme.id, scopes: ["transfer:read_transfer"] }, TESTER));
   const token = await service.token(made);
   const calls = () => service.call("GET", "/v2/transfer/transfers", { as: token });
   expect((await calls()).status).toBe(200);

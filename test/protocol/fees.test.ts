@@ -9,6 +9,7 @@ import { must } from "../../src/std/assert.ts";
 import { PASSED } from "../../src/std/result.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectOrdersAddUp } from "../support/exchange/orders.ts";
+import { TESTER } from "../support/movements.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -107,7 +108,7 @@ test("an agreement with a customer replaces the tiers until it ends", async () =
   const market = "LTCUSD" as MarketCode;
   const customer = await service.customer();
   const agreement = { customerId: customer.id, takerRate: amountOf("0.001"), makerRebate: amountOf("0.0005") };
-  expect(await agreeFees(database, market, agreement)).toEqual(PASSED);
+  expect(await agreeFees(database, market, agreement, TESTER)).toEqual(PASSED);
   expect(await feesOn("LTCUSD", customer)).toEqual({
     market: "LTCUSD",
     quote_asset: "USD",
@@ -122,7 +123,7 @@ test("an agreement with a customer replaces the tiers until it ends", async () =
   const bid = { market: "LTCUSD", side: "BUY", base_amount: "1", price: "50" };
   expect(await ratesOf(customer, await place(customer, profile, bid))).toBe("0.001 0.0005");
   expect(await feesOn("LTCUSD", await service.customer())).toMatchObject({ source: "TIER", taker_rate: "0.0035" });
-  expect(await endAgreement(database, market, customer.id)).toBe(true);
+  expect(await endAgreement(database, market, customer.id, TESTER)).toBe(true);
   expect(await feesOn("LTCUSD", customer)).toMatchObject({ source: "TIER", taker_rate: "0.0035" });
   expect(await ratesOf(customer, await place(customer, profile, bid))).toBe("0.0035 0.0003");
   await expectBooksBalance(service.db.database);
@@ -134,7 +135,7 @@ test("tiers set by the operator apply in every process within seconds, and the l
     { minimumGross: amountOf("0"), takerRate: amountOf("0.01"), makerRebate: amountOf("0") },
     { minimumGross: amountOf("0.5"), takerRate: amountOf("0"), makerRebate: amountOf("0") },
   ];
-  expect(await setFeeTiers(service.service.core.database, market, tiers)).toEqual(PASSED);
+  expect(await setFeeTiers(service.service.core.database, market, tiers, TESTER)).toEqual(PASSED);
   const customer = await service.customer();
   await until("the new tiers are known", async () => (await feesOn("BCHUSD", customer)).taker_rate === "0.01");
   expect((await feesOn("BCHUSD", customer)).tiers).toEqual([

@@ -49,7 +49,10 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
     config: "haproxy.cfg",
     args: (config) => ["-db", "-f", config],
     adapt: (text, { api, auth }) =>
-      text.replace(/bind :443 ssl .*/, `bind 127.0.0.1:${api}`).replace(/bind :8443 ssl .*/, `bind 127.0.0.1:${auth}`),
+      text
+        .replace(/bind :443 ssl .*/, `bind 127.0.0.1:${api}`)
+        .replace(/bind :8443 ssl .*/, `bind 127.0.0.1:${auth}`)
+        .replaceAll(/^ *(?:stats socket|server node2) .*\n/gm, ""),
   },
   nginx: {
     program: "/usr/sbin/nginx",

@@ -203,7 +203,7 @@ test("after a kill under npm no process is left, and ready.json is recognised as
   );
 });
 
-test("Ctrl-C in a command that has started the database stops that in order too", async () => {
+test("a second Ctrl-C ends a command that hangs, and the database that it has started ends in order too", async () => {
   const target = join(data.path, "..", "never");
   // A file without an end, so that the backup is still at it.
   const endless = join(data.path, "demo.json");
@@ -214,7 +214,8 @@ test("Ctrl-C in a command that has started the database stops that in order too"
   const running = { session: Number.parseInt(said(), 10), postmaster: must(readPostmasterPid(cluster), "it runs") };
   expect(sessionOf(running.postmaster)).toHaveLength(2);
   child.stdin?.write(CTRL_C);
-  // As of a process that SIGINT has ended.
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  child.stdin?.write(CTRL_C);
   expect(await ended).toBe(130);
   await expectWholeEnd(running as Running);
 });

@@ -3,6 +3,7 @@
  * `npm run simulate -- --seeds 100000` sets them.
  */
 import { expect, test } from "vitest";
+import { isAskedToEnd, stepDone } from "../support/long-run.ts";
 import { simulate } from "./simulation.ts";
 
 const first = Number(process.env.SIMULATION_SEED ?? 1);
@@ -18,7 +19,10 @@ test.each(parts)(
   "under faults, responses stay true and every command completes: seeds $from to $to",
   { timeout: 600_000 },
   async ({ from, to }) => {
-    for (let seed = from; seed <= to; seed += 1) await simulate(seed);
+    for (let seed = from; seed <= to && !isAskedToEnd(); seed += 1) {
+      await simulate(seed);
+      stepDone();
+    }
   },
 );
 

@@ -1,9 +1,9 @@
 /** The OpenAPI document of a running service as a list of operations with their inputs, for tests that walk it. */
-import { PROFILE_ID_PATTERN } from "../../src/api/requests/schemas.ts";
+import { OBJECT_ID_PATTERN, PROFILE_ID_PATTERN } from "../../src/api/requests/schemas.ts";
 import { DECIMAL_PATTERN } from "../../src/money/amount.ts";
 import type { TestService } from "./service.ts";
 
-type Check = "amount" | "date_time" | "digits" | "profile_id" | "uuid";
+type Check = "amount" | "date_time" | "digits" | "object_id" | "profile_id" | "uuid";
 
 /** A JSON Schema as far as the document uses them. References have been followed when it comes from here. */
 export interface Schema {
@@ -56,7 +56,9 @@ export interface Operation {
 }
 
 export interface Document {
+  /** Those with an end: a stream has none, and tests of its own (test/events/stream.test.ts). */
   readonly operations: readonly Operation[];
+  readonly streams: readonly Operation[];
   readonly components: object;
 }
 
@@ -80,7 +82,7 @@ export async function readDocument(service: Pick<TestService, "call">): Promise<
     const check = checkOf(rest);
     return { ...rest, ...(rest.items && { items: named(rest.items) }), ...(check && { check }) };
   };
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       operationId: operation.operationId,
       method: method.toUpperCase(),
@@ -91,13 +93,15 @@ export async function readDocument(service: Pick<TestService, "call">): Promise<
       responses: operation.responses,
     })),
   );
-  return { operations, components };
+  const isStream = ({ responses }: Operation): boolean => responses["200"]?.content["text/event-stream"] !== undefined;
+  return { operations: all.filter((one) => !isStream(one)), streams: all.filter(isStream), components };
 }
 
 function checkOf({ format, pattern = "" }: Schema): Check | undefined {
   if (format === "uuid") return "uuid";
   if (format === "date-time") return "date_time";
   if (pattern === PROFILE_ID_PATTERN) return "profile_id";
+  if (pattern === OBJECT_ID_PATTERN) return "object_id";
   // An amount may be empty in some bodies.
   if (pattern.endsWith(DECIMAL_PATTERN)) return "amount";
   return pattern === "^[0-9]+$" ? "digits" : undefined;

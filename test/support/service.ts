@@ -10,6 +10,7 @@ import { type Logger, pino } from "pino";
 import type { Api } from "../../src/api/api.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
+import { sealConfigurationWrites } from "../../src/ledger/configuration-writes.ts";
 import { type Service, type StartOptions, startService } from "../../src/main.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import type { Config } from "../../src/service/config/config.ts";
@@ -100,7 +101,15 @@ export async function startTestService(
     clockToleranceMs: 2_000,
     rateLimits: "off",
     trustedProxies: [],
+    webhookPolicy: {
+      allowLoopback: true,
+      allowCleartext: true,
+      allowedPorts: "any",
+      allowedNetworks: [],
+      refusedNetworks: [],
+    },
     maxConnections: 10_000,
+    cacheBytes: 64 * 2 ** 20,
     sandboxMaker: false,
     tlsCert: undefined,
     tlsKey: undefined,
@@ -120,6 +129,9 @@ export async function startTestService(
     throw error;
   });
   const { baseUrl, authUrl, core } = service;
+  // Or a batch of the worker's would come between what a test does, up to a second later.
+  const seal = () => sealConfigurationWrites(core.database, core.lane).catch(() => undefined);
+  await seal();
   const others: Service[] = [];
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
@@ -164,11 +176,14 @@ export async function startTestService(
     service,
     token,
     profile,
-    customer: async (name = "Test") => {
+    customer: async (called = "Test") => {
       const id = ids.next() as CustomerId;
+      // Names differ.
+      const name = `${called} ${id}`;
       await core.customers.ensure(id, name, TESTER);
-      const shown = unwrap(await core.clients.create({ customerId: id, scopes: ["*"] }));
+      const shown = unwrap(await core.clients.create({ customerId: id, scopes: ["*"] }, TESTER));
       const defaultProfile = (await core.profiles.getDefault(id)).id;
+      await seal();
       return { id, ...shown, defaultProfile, token: await token(shown) };
     },
     call: async (method, path, { as, body, headers = {} } = {}) => {

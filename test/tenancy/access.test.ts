@@ -67,6 +67,18 @@ const CONTRACT: Readonly<Record<string, readonly [scope: Scope | "public", rate:
   listFees: ["exchange:read_order", "rest"],
   listEvents: ["events:read_event", "rest"],
   getEvent: ["events:read_event", "rest"],
+  createWebhook: ["webhooks:write_webhook", "rest"],
+  listWebhooks: ["webhooks:read_webhook", "rest"],
+  getWebhook: ["webhooks:read_webhook", "rest"],
+  updateWebhook: ["webhooks:write_webhook", "rest"],
+  deleteWebhook: ["webhooks:write_webhook", "rest"],
+  rotateWebhookSecret: ["webhooks:write_webhook", "rest"],
+  disableWebhook: ["webhooks:write_webhook", "rest"],
+  enableWebhook: ["webhooks:write_webhook", "rest"],
+  testWebhook: ["webhooks:write_webhook", "rest"],
+  replayWebhook: ["webhooks:write_webhook", "rest"],
+  listWebhookAttempts: ["webhooks:read_webhook", "rest"],
+  listWebhookPublicKeys: ["public", "rest"],
   listHistoricalCandles: ["exchange:historical_prices", "rest"],
   listHistoricalPrices: ["exchange:historical_prices", "rest"],
   listMarkets: ["public", "rest"],
@@ -122,7 +134,10 @@ test("each operation is limited at the rate of the contract, also when it is rej
   const authorization = `Bearer ${await service.token(acme, "transfer:read_fiat_account")}`;
   for (const operation of guarded()) note(operation, (await call(operation, { authorization })).headers);
   for (const operation of operations.filter(({ scopes, method }) => scopes.length === 0 && method === "GET"))
-    note(operation, (await service.call("GET", addressOf(operation, { path: { market: "BTCUSD" } }))).headers);
+    note(
+      operation,
+      (await service.call("GET", addressOf(operation, { path: { market: "BTCUSD", id: acme.has.webhook } }))).headers,
+    );
   note({ operationId: "issueToken" }, (await fetch(`${service.authUrl}/oauth2/token`, { method: "POST" })).headers);
   expect(bursts).toEqual(
     Object.fromEntries(Object.entries(CONTRACT).map(([operationId, [, rate]]) => [operationId, BURSTS[rate]])),

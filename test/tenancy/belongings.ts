@@ -2,9 +2,11 @@
  * What a customer has in the walk: one of everything that has an id or a name, and two of everything that is listed,
  * so that its lists have a second page.
  */
+
 import { ORDER_ANNOTATIONS } from "../../src/exchange/order.ts";
 import { type AnnotationDescriptions, ofSide } from "../../src/ledger/annotations.ts";
 import { TRANSFER_ANNOTATIONS } from "../../src/transfers/transfer.ts";
+import { TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import type { TestCustomer, TestService } from "../support/service.ts";
 
@@ -24,6 +26,8 @@ export interface Belongings {
   readonly cancelledConversion: string;
   readonly execution: string;
   readonly event: string;
+  readonly webhook: string;
+  readonly spareWebhook: string;
   readonly transaction: string;
   readonly transferRef: string;
   readonly conversionRef: string;
@@ -91,8 +95,13 @@ export async function ownerOfEverything(
   });
   const executions = await send("GET", `/v2/executions?order_id=${filled.id}`);
   const { clientId: client } = unwrap(
-    await service.service.core.clients.create({ customerId: customer.id, scopes: ["*"] }),
+    await service.service.core.clients.create({ customerId: customer.id, scopes: ["*"] }, TESTER),
   );
+  const hook = { url: "http://127.0.0.1:9/", types: ["*"] };
+  const webhook = await send("POST", "/v2/webhooks", { ...hook, name: `${name}'s webhook` });
+  const spareWebhook = await send("POST", "/v2/webhooks", { ...hook, name: `${name}'s other webhook` });
+  for (const { id } of [webhook, spareWebhook]) await send("POST", `/v2/webhooks/${id}/disable`);
+  for (let i = 0; i < 2; i += 1) await send("POST", `/v2/webhooks/${webhook.id}/test`);
   const { events } = await send("GET", "/v2/events?limit=1&wait_millis=30000");
   return {
     ...customer,
@@ -110,6 +119,8 @@ export async function ownerOfEverything(
       cancelledConversion: cancelled.id,
       execution: executions.items[0].execution_id,
       event: events[0].id,
+      webhook: webhook.id,
+      spareWebhook: spareWebhook.id,
       ...{ transaction, transferRef, conversionRef, orderRef, identity, account, nickname },
     },
   };

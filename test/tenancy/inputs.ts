@@ -26,10 +26,10 @@ const NAMINGS: Readonly<Record<Exclude<Naming, "receiver" | "repeated">, string>
   reference:
     "id ids client_id client_ids object_id profile_id profile_ids order_id group_ids from_profile_id to_profile_id recipient_profile_id",
   number: "since_execution_id",
-  word: "ref_id ref_ids nickname description recipient_metadata crypto_tx_hashes",
+  word: "ref_id ref_ids nickname name description recipient_metadata crypto_tx_hashes",
   cursor: "page_cursor",
   nothing:
-    "after_number amount asset assets at await_fill_millis base_amount created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network dry_run expiration_date include_deactivated increment is_test limit market markets max_data_points mode order order_by order_time.begin order_time.end pagination.limit pagination.offset price quote_amount range.begin range.end secondary_statuses side source_asset status statuses stop_price target_asset time_in_force type updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte wait_millis",
+    "after_number amount asset assets at await_fill_millis base_amount body created_at.begin created_at.end created_at.eq created_at.gt created_at.gte created_at.lt created_at.lte crypto_address crypto_network deliveries_per_second delivery_order dry_run expiration_date from from_number from_time include_deactivated increment is_test limit market markets max_data_points mode order order_by only_undelivered order_time.begin order_time.end overlap_seconds pagination.limit pagination.offset price quote_amount range.begin range.end receiver_access secondary_statuses side source_asset status statuses stop_price target_asset time_in_force type types updated_at.begin updated_at.end updated_at.eq updated_at.gt updated_at.gte updated_at.lt updated_at.lte url wait_millis",
 };
 
 /** Annotations are words, and so are the filters by them. */
@@ -74,6 +74,11 @@ const bulk = (own: Belongings): Call => ({
 const profile = (own: Belongings): Call => ({ path: { id: own.spareProfile } });
 const ofProfile = (own: Belongings): Call => ({ path: { profile_id: own.profile } });
 const order = (own: Belongings): Call => ({ path: { profile_id: own.profile, id: own.openOrder } });
+const webhook = (own: Belongings): Call => ({ path: { id: own.webhook } });
+/** Nobody listens there. */
+const webhookSettings = (): Call => ({
+  body: { name: `made by the walk ${Math.random()}`, url: "http://127.0.0.1:9/", types: ["*"] },
+});
 const list = (): Call => ({});
 
 /** A call of each operation that asks for a token, with everything that is needed and nothing else. */
@@ -113,6 +118,17 @@ export const SAMPLES: Readonly<Record<string, (own: Belongings) => Call>> = {
   getEvent: (own) => ({ path: { id: own.event } }),
   listApiCredentials: list,
   deleteApiCredentials: (own) => ({ path: { client_id: own.client } }),
+  createWebhook: webhookSettings,
+  listWebhooks: list,
+  getWebhook: webhook,
+  updateWebhook: (own) => ({ ...webhook(own), ...webhookSettings() }),
+  deleteWebhook: (own) => ({ path: { id: own.spareWebhook } }),
+  rotateWebhookSecret: (own) => ({ ...webhook(own), body: {} }),
+  disableWebhook: webhook,
+  enableWebhook: (own) => ({ ...webhook(own), body: { from: "NOW" } }),
+  testWebhook: webhook,
+  replayWebhook: (own) => ({ ...webhook(own), body: { only_undelivered: true } }),
+  listWebhookAttempts: webhook,
   listHistoricalCandles: () => ({ path: { market: "BTCUSD" }, query: { increment: "ONE_MINUTE" } }),
   listHistoricalPrices: () => ({ path: { market: "BTCUSD" }, query: { increment: "ONE_MINUTE" } }),
 };

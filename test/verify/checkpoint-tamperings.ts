@@ -12,15 +12,15 @@ export interface CheckpointTampering extends Tampering {
 /** Takes the last batch away, a transfer, as if it had never been. */
 const CUT_OFF = `
   update account a set available = p.available, at = p.at, version = p.version
-    from posting p join posting gone on gone.batch = 41
+    from posting p join posting gone on gone.batch = 44
      and gone.owner_id = p.owner_id and gone.asset = p.asset and gone.version = p.version + 1
    where a.owner_id = p.owner_id and a.asset = p.asset;
-  delete from posting where batch = 41;
-  delete from transfer where batch = 41;
-  delete from batch where n = 41;`;
+  delete from posting where batch = 44;
+  delete from transfer where batch = 44;
+  delete from batch where n = 44;`;
 
-const IS_MISSING = ["chain: batch 1/41 is missing, but the checkpoint has it"];
-const IS_ANOTHER = ["chain: batch 1/41 is not the batch in the checkpoint"];
+const IS_MISSING = ["chain: batch 1/44 is missing, but the checkpoint has it"];
+const IS_ANOTHER = ["chain: batch 1/44 is not the batch in the checkpoint"];
 
 export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
   { title: "the last batch is cut off with all that it wrote", sql: CUT_OFF, remade: false, findings: IS_MISSING },
@@ -69,7 +69,7 @@ export const CHECKPOINT_TAMPERINGS: readonly CheckpointTampering[] = [
   {
     title: "everything is taken away",
     sql: [
-      ..."posting, transfer, execution, orders, pending_order, booked_order, conversion, external_transfer, legal_hold, customer_volume, profile, claim, account, batch"
+      ..."posting, transfer, execution, orders, pending_order, booked_order, conversion, external_transfer, legal_hold, customer_volume, webhook_disabling, configuration_write, profile, claim, account, batch"
         .split(", ")
         .map((table) => `delete from ${table}`),
       "update market set version = 1, slot = null, batch = null",

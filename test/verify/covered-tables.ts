@@ -14,7 +14,8 @@ const PROJECTIONS = LANE_TABLES.states.flatMap(({ projections }) => projections)
  */
 export const COVERED: readonly string[] = [...LANE_TABLES.records, ...OPENED_IN_BATCHES, ...PROJECTIONS]
   .map(({ name }) => name)
-  .concat("batch", "claim", "event", "event_cut")
+  // Sealed by a batch.
+  .concat("batch", "claim", "configuration_write", "event", "event_cut")
   .sort();
 
 export const NOT_COVERED: Readonly<Record<string, string>> = {
@@ -35,6 +36,11 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   order_cancel: "a queue, emptied when the order is closed",
   access_denial: "what happened at the doors, kept for thirty days",
   signing_key: "keys of access tokens",
+  webhook: "where events are posted, as customers set it",
+  webhook_attempt: "what receivers answered, kept for thirty days",
+  webhook_delivery: "which events are still to be posted; they follow from the chain",
+  webhook_progress: "how far events were posted",
+  webhook_secret: "what posted events are signed with",
 };
 
 const GUARD = "what the statement was held against: a constraint, and of no use once it has committed";

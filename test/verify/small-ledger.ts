@@ -1,6 +1,6 @@
 /**
  * A small ledger that has one of everything, made by the real lane: deposits, withdrawals, steps of both, legal
- * holds, a transfer, conversions in every state, orders and a match. Ids are known by names, so that findings read the same each time.
+ * holds, a transfer, conversions in every state, orders and a match, and a webhook that was disabled twice. Ids are known by names, so that findings read the same each time.
  */
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
@@ -18,6 +18,7 @@ import { haltMarket, resumeMarket } from "../../src/exchange/market-status/halt.
 import { type Order, orderKey, orderTable } from "../../src/exchange/order.ts";
 import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
+import { recordConfigurationWrite, sealConfigurationWrites } from "../../src/ledger/configuration-writes.ts";
 import { accept, type Claim, type Command, type Outcome, type Rejection } from "../../src/ledger/decision.ts";
 import { houseOwnerId, reserveOf } from "../../src/ledger/house-accounts.ts";
 import { addition, change } from "../../src/ledger/tables.ts";
@@ -29,6 +30,7 @@ import { assert, must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource, siblingId, type Uuid } from "../../src/std/id.ts";
 import { createTransfers, type Step } from "../../src/transfers/transfers.ts";
+import { disableWebhook } from "../support/disabled-webhooks.ts";
 import { publishOnce } from "../support/events.ts";
 import { ledgerClock, TESTER } from "../support/movements.ts";
 
@@ -38,6 +40,8 @@ export interface SmallBooks {
   /** A platform transfer of so many USD from `treasury` to `shop`. */
   transfer(amount: string): Promise<void>;
   convert(): Promise<void>;
+  /** Another customer, with its first profile. */
+  addCustomer(): Promise<void>;
   /** Changes the description of `desk`. */
   describe(text: string): Promise<void>;
   /** Publishes the events of what is new, in a cut of its own. */
@@ -60,6 +64,7 @@ export async function makeSmallBooks(database: Database): Promise<SmallBooks> {
     names: making.names,
     transfer: (amount) => making.transfer("", amount),
     convert: () => making.convert("", { sourceAsset: "USD", targetAsset: "PYUSD", amount: amountOf("1") }, "settle"),
+    addCustomer: () => making.addCustomer(),
     describe: (text) => making.describe(text),
     deactivate: () => making.deactivate(),
     publish: () => publishOnce(database),
@@ -74,6 +79,7 @@ const SENDING: readonly Step[] = [{ to: "approved" }, { to: "sent" }];
 
 class Making {
   readonly names = new Map<string, string>();
+  readonly #database: Database;
   readonly #lane: Lane;
   readonly #catalogue: Catalogue;
   readonly #ids = new IdSource();
@@ -82,6 +88,7 @@ class Making {
   readonly #profiles = new Map<string, ProfileId>();
 
   constructor(database: Database, lane: Lane, catalogue: Catalogue) {
+    this.#database = database;
     this.#lane = lane;
     this.#catalogue = catalogue;
     const parts = { database, lane, catalogue, ids: this.#ids, clock: systemClock };
@@ -127,6 +134,17 @@ class Making {
     await this.#place("low", "treasury", { side: "BUY", price: "15000", amount: "0.5" });
     for (const change of [haltMarket, resumeMarket])
       done(await this.#lane.execute(change("BTCUSD" as MarketCode, TESTER)));
+    const webhook = { id: this.#named("hook", this.#ids.next()), customerId: this.#customerId, name: "hook" };
+    for (const reason of ["failing", "gone"] as const) {
+      await disableWebhook({ database: this.#database, lane: this.#lane }, webhook, reason);
+    }
+    await this.#configure();
+  }
+
+  async #configure(): Promise<void> {
+    const write = { kind: "client", subject: "acme", customerId: this.#customerId, details: { scopes: "*" } } as const;
+    await this.#database.transaction((transaction) => recordConfigurationWrite(transaction, TESTER, write));
+    await sealConfigurationWrites(this.#database, this.#lane);
   }
 
   async transfer(name: string, amount: string, refId?: string): Promise<void> {
@@ -143,6 +161,10 @@ class Making {
     this.#named(name, conversion.id);
     if (end === "settle") done(await this.#lane.execute(settlementOf(conversion, TESTER)));
     if (end === "cancel") done(await this.#lane.execute(cancellationOf(conversion, TESTER)));
+  }
+
+  async addCustomer(): Promise<void> {
+    await this.#parts.customers.ensure(this.#ids.next() as CustomerId, "Beta", TESTER);
   }
 
   async describe(description: string): Promise<void> {

@@ -1,4 +1,5 @@
 /** Books of orders in every state, made by the engine: verify finds nothing in them. */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { agreeFees, endAgreement } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
@@ -6,6 +7,7 @@ import { amountOf } from "../../src/money/amount.ts";
 import { PASSED } from "../../src/std/result.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { Desk, limit, openPair } from "../support/exchange/trading.ts";
+import { TESTER } from "../support/movements.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const MARKET = "ETHUSD";
@@ -64,11 +66,11 @@ test("with a rebate that is capped by a commission which was agreed on since", a
   ];
   const agree = async ({ customer }: Desk, takerRate: string, makerRebate: string): Promise<void> => {
     const rates = { takerRate: amountOf(takerRate), makerRebate: amountOf(makerRebate) };
-    expect(await agreeFees(database, market, { customerId: customer.id, ...rates })).toEqual(PASSED);
+    expect(await agreeFees(database, market, { customerId: customer.id, ...rates }, TESTER)).toEqual(PASSED);
   };
   await agree(old, "0.0035", "0.0008");
   const offer = await old.place(limit("SELL", "1", "110"));
-  expect(await endAgreement(database, market, old.customer.id)).toBe(true);
+  expect(await endAgreement(database, market, old.customer.id, TESTER)).toBe(true);
   await agree(coming, "0.0006", "0");
   await coming.place(limit("BUY", "1", "110"));
   expect((await old.closed(offer.id)).status).toBe("FILLED");

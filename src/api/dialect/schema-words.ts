@@ -1,12 +1,12 @@
 /**
- * Where the words of a dialect stand in a body: in fields whose schema has an `enum`, and in codes of assets and markets and
- * in scopes, whose schema names them by `x-word`. Any other text is the caller's own and is never touched.
+ * Where the words of a dialect stand in a body: in fields whose schema has an `enum`, and in codes of assets and markets, in
+ * scopes and in texts that may be a word of an enum, whose schema names them by `x-word`. Any other text is the caller's own and is never touched.
  */
 import type { Dialect, Words } from "../../web/dialect/dialect.ts";
 import { SHOWN_AS } from "../openapi/document-schemas.ts";
 
 /** What a text is the word of. Nothing inside `done` is exchanged: it has been already. */
-export type WordKind = "asset" | "market" | "scope" | "done";
+export type WordKind = "asset" | "market" | "scope" | "enum" | "done";
 
 export interface WordSchema {
   readonly "x-word"?: WordKind;
@@ -44,6 +44,7 @@ function wordsOf(schema: WordSchema, { assets, enums, markets, scopes }: Dialect
   if (schema["x-word"] === "asset") return assets;
   if (schema["x-word"] === "market") return markets;
   if (schema["x-word"] === "scope") return scopes;
+  if (schema["x-word"] === "enum") return enums;
   return schema.enum === undefined ? undefined : enums;
 }
 

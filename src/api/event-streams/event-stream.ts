@@ -16,13 +16,14 @@ import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { invalid } from "../problems/failing-fields.ts";
+import { errors } from "../problems/problem-responses.ts";
 import { unavailable } from "../problems/problems.ts";
 import {
   afterTheLast,
   EVENT_FILTERS,
   EventBody,
   type EventRoutesOptions,
-  eventBody,
+  eventBodies,
   objectFilterOf,
 } from "../routes/events.ts";
 import { type AwaitedNews, type MostWaiting, untilNews, Waiters } from "./waiters.ts";
@@ -52,7 +53,7 @@ const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30
  * Pages with filters: they may examine thousands of events to find none. Each waits first for as long as the one before it
  * took, so that however many there are, they use half of what two of them could.
  */
-const SEARCHES = { ...PAGES, atOnce: 2, share: 1 };
+const SEARCHES = { ...PAGES, atOnce: 2 };
 const LONGEST_REST_MS = 500;
 /** How long a reader waits before it connects again, in milliseconds. */
 const RETRY = "retry: 1000\n\n";
@@ -65,13 +66,34 @@ interface StreamOptions extends Omit<EventRoutesOptions, "waiters"> {
 
 const StreamQuery = Type.Object(EVENT_FILTERS);
 
+const StreamText = Type.Unsafe<unknown>({
+  type: "string",
+  title: "EventStream",
+  description: "Messages of Server-Sent Events. After 15 s without any there is one of an `id` alone.",
+});
+
 export function eventStreamRoute(api: Api, options: StreamOptions): void {
   const streams = new Streams(options, api.dialect);
   api.addHook("preClose", async () => streams.close());
-  const config = { scope: "events:read_event" } as const;
-  const schema = { hide: true, querystring: StreamQuery };
-  api.get("/v2/events/stream", { config, schema, exposeHeadRoute: false }, (request, reply) =>
-    streams.open(request, request.query, reply),
+  api.get(
+    "/v2/events/stream",
+    {
+      config: { scope: "events:read_event" },
+      exposeHeadRoute: false,
+      schema: {
+        operationId: "streamEvents",
+        tags: ["Events"],
+        summary: "Follow events",
+        description:
+          "The caller's events as they happen, as Server-Sent Events: `id` is the number, `data` an Event. Begins after the header `Last-Event-ID`, else `after_number`, else now. Ends with its token; a reader connects again.",
+        querystring: StreamQuery,
+        response: {
+          200: { description: "The stream.", content: { "text/event-stream": { schema: StreamText } } },
+          ...errors(400, 401, 403, 429, 500, 503),
+        },
+      },
+    },
+    (request, reply) => streams.open(request, request.query, reply),
   );
 }
 
@@ -220,12 +242,12 @@ class Streams {
 
   async #list(filter: EventFilter, isAwaited: () => boolean): Promise<Page> {
     const { events, searchedTo, isLast } = await this.#options.events.list(filter, isAwaited);
-    return { messages: Buffer.from(events.map((event) => this.#message(event)).join("")), searchedTo, isLast };
+    const bodies = await eventBodies(events, filter.customerId, this.#options, this.#dialect);
+    return { messages: Buffer.from(bodies.map((body) => this.#message(body)).join("")), searchedTo, isLast };
   }
 
-  #message(event: Parameters<typeof eventBody>[0]): string {
-    const body = eventBody(event, this.#options, this.#dialect);
-    return `id: ${event.number}\ndata: ${JSON.stringify(this.#dialect.giver(EventBody)(body))}\n\n`;
+  #message(body: Static<typeof EventBody>): string {
+    return `id: ${body.number}\ndata: ${JSON.stringify(this.#dialect.giver(EventBody)(body))}\n\n`;
   }
 
   async #check(): Promise<void> {

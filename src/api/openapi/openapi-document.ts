@@ -23,6 +23,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Executions: "Each party's record of a trade.",
   Events:
     "What happens, in order and numbered without gaps. Live as Server-Sent Events at `/v2/events/stream` on this address; see docs/events.md.",
+  Webhooks: "Where a customer's events are posted, signed; see docs/webhooks.md.",
   Markets: "The markets and their limits. Public.",
   "Market data":
     "Order books, prices and recent trades of each market. Public, except candles. Live updates are available over WebSocket at `/marketdata` and `/executiondata` on this address, of one market with its code behind it; see docs/market-data.md.",
@@ -83,14 +84,16 @@ export function finishedDocument(
   };
   const all = { ...tokenPath(elsewhere), ...pathsIn(made.paths as Paths, dialect) };
   const paths = mapValues(all, (path) => mapValues(path, documented));
+  // In another dialect the recorded events would have to be translated, object by object.
+  const hasEvents = schemas.named().Event !== undefined && dialect.isOwn;
+  const webhooks = hasEvents ? eventWebhooks(schemas, baseUrl) : undefined;
   const named = schemas.named();
   return {
     ...made,
     servers: [{ url: baseUrl, description: "This service." }],
     tags: [...tags].map((name) => ({ name, description: must(TAGS[name], `the tag ${name} has a description`) })),
     paths,
-    // In another dialect the recorded events would have to be translated, object by object.
-    ...(named.Event !== undefined && dialect.isOwn && { webhooks: eventWebhooks() }),
+    ...(webhooks !== undefined && { webhooks }),
     components: {
       securitySchemes: withTokenUrl(made.components as Json, `${tokensUrl}/oauth2/token`),
       headers: { "X-Request-Id": REQUEST_ID_HEADER },

@@ -25,7 +25,11 @@ export interface ShapeError {
   readonly params: Readonly<Record<string, unknown>>;
   /** The value of the keyword in the schema, and the schema that it stands in. */
   readonly schema?: unknown;
-  readonly parentSchema?: { readonly writeOnly?: boolean; readonly properties?: Readonly<Record<string, unknown>> };
+  readonly parentSchema?: {
+    readonly title?: string;
+    readonly writeOnly?: boolean;
+    readonly properties?: Readonly<Record<string, unknown>>;
+  };
   readonly data?: unknown;
   /** The property name that failed, in an error within `propertyNames`. */
   readonly propertyName?: string;
@@ -77,7 +81,7 @@ export function failingFields(errors: readonly ShapeError[], fieldOrder: readonl
   for (const error of errors.toSorted(byPriority)) {
     const field = failingName(error);
     // Described only once: a hundred errors of one field would each show its whole value.
-    if (field !== undefined && !first.has(field)) first.set(field, describe(error, field, first.size < MOST_HINTS));
+    if (field !== undefined && !first.has(field)) first.set(field, describe(error, field, first.size));
   }
   const place = (failing: FailingField): number => {
     const at = fieldOrder.indexOf(/^[^.[]*/.exec(failing.field)?.[0] ?? "");
@@ -101,14 +105,15 @@ function failingName({ keyword, instancePath, params, propertyName }: ShapeError
   return fieldName(path);
 }
 
-function describe(error: ShapeError, field: string, withHint: boolean): FailingField {
+/** @param before how many fields are described already */
+function describe(error: ShapeError, field: string, before: number): FailingField {
   if (error.keyword === "required") return { field, rule: "is required" };
   // Without its value: a secret in a misspelt field would end up in a log.
   if (error.keyword === "additionalProperties") {
-    const known = withHint ? Object.keys(error.parentSchema?.properties ?? {}) : [];
+    const known = before < MOST_HINTS ? Object.keys(error.parentSchema?.properties ?? {}) : [];
     return { field, rule: UNKNOWN_FIELD + hintFor(String(error.params.additionalProperty), known) };
   }
-  const rule = ruleOf(error);
+  const rule = error.keyword === "enum" ? enumRule(error, before === 0) : ruleOf(error);
   return error.parentSchema?.writeOnly === true ? { field, rule } : { field, value: shownValue(error.data), rule };
 }
 
@@ -154,8 +159,6 @@ function ruleOf(error: ShapeError): string {
       return (isCheckName(limit) ? CHECKS[limit](String(error.data)) : undefined) ?? "breaks a rule";
     case "type":
       return TYPE_RULES[String(limit)] ?? `is not of type ${String(limit)}`;
-    case "enum":
-      return `is not one of ${(limit as readonly unknown[]).join(", ")}`;
     case "const":
       return `is not ${JSON.stringify(limit)}`;
     case "pattern":
@@ -165,6 +168,16 @@ function ruleOf(error: ShapeError): string {
     default:
       return limitRule(error.keyword, Number(limit)) ?? `breaks a rule: ${error.message ?? error.keyword}`;
   }
+}
+
+/** A longer enum is named: the response has the rule twice. */
+const MOST_LISTED = 40;
+
+function enumRule({ schema, parentSchema, data }: ShapeError, withHint: boolean): string {
+  const values = schema as readonly string[];
+  if (values.length <= MOST_LISTED) return `is not one of ${values.join(", ")}`;
+  const hint = withHint ? hintFor(String(data), values) : "";
+  return `is not one of the ${values.length} values of ${parentSchema?.title ?? "its enum"} in /openapi.json${hint}`;
 }
 
 const TYPE_RULES: Readonly<Record<string, string>> = {

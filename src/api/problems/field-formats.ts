@@ -15,6 +15,10 @@ export const CHECKS = {
       ? 'is not an RFC 3339 date-time with at most 9 decimals of a second, like "2026-11-21T09:30:00.000Z"'
       : undefined,
   digits: (text) => (/^[0-9]{1,20}$/.test(text) ? undefined : "is not a number of 1 to 20 decimal digits"),
+  object_id: (text) =>
+    /^([0-9]{1,19}|[A-Za-z0-9_.-]{1,16})$/.test(text) || parseUuid(text) !== undefined
+      ? undefined
+      : `${NOT_A_UUID}, and neither the number of an execution nor the code of a market`,
   profile_id: (text) =>
     text === "default" || parseUuid(text) !== undefined ? undefined : `${NOT_A_UUID}, and not "default"`,
   uuid: (text) => (parseUuid(text) === undefined ? NOT_A_UUID : undefined),

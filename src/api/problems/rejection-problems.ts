@@ -9,19 +9,21 @@ import type {
   UnknownPair,
 } from "../../conversions/conversions.ts";
 import type { ProfileNotFound } from "../../customers/profiles/profiles.ts";
+import type { InvalidWebhook, TooManyWebhooks, WebhookNotFound } from "../../customers/webhooks/webhooks.ts";
 import type { OrderNotCancellable, OrderNotFound, OrderRejection } from "../../exchange/exchange.ts";
 import type { Rejection } from "../../ledger/decision.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { USD } from "../../money/asset.ts";
 import type { ProfileNotEmpty, TransferRejection } from "../../transfers/transfers.ts";
 import { type Dialect, OWN_DIALECT } from "../../web/dialect/dialect.ts";
+import type { ReplayAhead } from "../../webhooks/deliveries.ts";
 import { type FailingField, failureOf, shownValue } from "./failing-fields.ts";
 import { Problem, type ProblemKind, type ProblemMeta } from "./problems.ts";
 
-/** The ref_id or nickname of a request is in use. `existing` is the record that has it, as GET returns it now. */
+/** The ref_id, nickname or name of a request is in use. `existing` is the record that has it, as GET returns it now. */
 export interface AlreadyExists extends Rejection {
   readonly code: "already_exists";
-  readonly field: "ref_id" | "nickname";
+  readonly field: "ref_id" | "nickname" | "name";
   readonly existing: object;
 }
 
@@ -31,12 +33,16 @@ export type DomainRejection =
   | ConversionNotCancellable
   | ConversionNotFound
   | ConversionRejection
+  | InvalidWebhook
   | OrderNotCancellable
   | OrderNotFound
   | OrderRejection
   | ProfileNotEmpty
   | ProfileNotFound
-  | TransferRejection;
+  | ReplayAhead
+  | TooManyWebhooks
+  | TransferRejection
+  | WebhookNotFound;
 
 export type RejectionCode = DomainRejection["code"];
 
@@ -104,6 +110,11 @@ const PROBLEMS: ProblemTable = {
       return { detail, meta: { profile_id: profileId, asset, available, needed } };
     },
   },
+  invalid_webhook: {
+    kind: 400,
+    describe: ({ field, value, rule }) =>
+      failureOf([{ field: WEBHOOK_FIELDS[field], rule, ...(value !== undefined && { value: shownValue(value) }) }]),
+  },
   market_unavailable: {
     kind: "unavailable-market",
     describe: ({ market }) => ({
@@ -147,6 +158,24 @@ const PROBLEMS: ProblemTable = {
     kind: 404,
     describe: ({ profileId }) => ({ detail: `profile not found: ${profileId}` }),
   },
+  replay_ahead: {
+    kind: 400,
+    describe: ({ lastNumber }, { from_number: value }) =>
+      failureOf([
+        {
+          field: "from_number",
+          rule: `is ahead of the webhook, which has come to ${lastNumber}`,
+          ...(value !== undefined && { value: shownValue(value) }),
+        },
+      ]),
+  },
+  too_many_webhooks: {
+    kind: 403,
+    describe: ({ limit, of }) => ({
+      detail: `there are ${limit} ${of === "active" ? "active " : ""}webhooks already, the most that there can be`,
+      meta: { limit },
+    }),
+  },
   unknown_asset: {
     kind: 400,
     describe: ({ field, asset }) =>
@@ -160,6 +189,10 @@ const PROBLEMS: ProblemTable = {
   unknown_pair: {
     kind: 400,
     describe: (pair, _sent, { assets }) => failureOf([unknownPair(pair, assets.given(USD))]),
+  },
+  webhook_not_found: {
+    kind: 404,
+    describe: ({ webhookId }) => ({ detail: `webhook not found: ${webhookId}` }),
   },
 };
 
@@ -176,6 +209,18 @@ export function problemOf(rejection: DomainRejection, sent: Sent = {}, dialect: 
   );
   return new Problem(kind, detail, { meta: meta ?? {} });
 }
+
+const WEBHOOK_FIELDS: Readonly<Record<InvalidWebhook["field"], string>> = {
+  name: "name",
+  url: "url",
+  types: "types",
+  deliveriesPerSecond: "deliveries_per_second",
+  header: "receiver_access.header",
+  tokenUrl: "receiver_access.token_url",
+  clientId: "receiver_access.client_id",
+  scope: "receiver_access.scope",
+  receiverSecret: "receiver_access.secret",
+};
 
 const WIRE_FIELDS = {
   amount: "amount",

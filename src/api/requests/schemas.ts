@@ -36,7 +36,12 @@ export function uuidOf<Id extends Uuid = Uuid>(checked: string): Id {
   return must(parseUuid(checked), "the schema has checked that this is a UUID") as Id;
 }
 
-export const PROFILE_ID_PATTERN = "^(default|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$";
+const UUID_PATTERN = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
+
+export const PROFILE_ID_PATTERN = `^(default|${UUID_PATTERN})$`;
+
+/** A UUID, the number of an execution or the code of a market. */
+export const OBJECT_ID_PATTERN = `^(${UUID_PATTERN}|[0-9]{1,19}|[A-Za-z0-9_.-]{1,16})$`;
 
 export const ProfileIdParam = Type.String({
   description: "A profile's id, or `default` for the caller's DEFAULT profile.",

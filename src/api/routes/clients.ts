@@ -5,7 +5,7 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { heldScopes } from "../../oauth/scopes.ts";
 import { formatInstant, parseInstant } from "../../std/clock.ts";
 import type { Api } from "../api.ts";
-import { present } from "../domain-mapping.ts";
+import { type Every, present } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
 import { page, pageRequest } from "../requests/paging.ts";
@@ -72,9 +72,10 @@ function listRoute(api: Api, clients: Pick<Clients, "list">): void {
       const { query, grant } = request;
       const asked = pageRequest(request, query, positionIn);
       const statuses = new Set(query.statuses ?? ["APPROVED"]);
-      const filter: ClientFilter = {
+      const filter: Every<ClientFilter> = {
         customerId: grant.customerId,
-        clientIds: [query.ids, query.client_ids],
+        ids: query.ids,
+        clientIds: query.client_ids,
         isDisabled: statuses.size > 1 ? undefined : statuses.has("DISABLED"),
         order: query.order,
         after: asked.after,
@@ -116,7 +117,7 @@ function disableRoute(api: Api, clients: Pick<Clients, "disableOf">): void {
     async (request) => {
       const { customerId, clientId } = request.grant;
       const { client_id: named } = request.params;
-      const client = await clients.disableOf(customerId, named);
+      const client = await clients.disableOf(customerId, named, request.caller);
       if (client === undefined) throw notFound(`API credentials not found: ${named}`);
       request.log.warn({ client_id: named, disabled_by: clientId }, "a client was disabled through the API");
       return { credentials: credentialBody(customerId, client) };

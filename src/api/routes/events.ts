@@ -12,6 +12,8 @@ import {
 } from "../../events/events.ts";
 import type { Exchange } from "../../exchange/exchange.ts";
 import { formatInstant } from "../../std/clock.ts";
+import { parseUuid } from "../../std/id.ts";
+import type { Deliveries } from "../../webhooks/deliveries.ts";
 import { invalidToken, isStillGranted, type Verify } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
@@ -23,7 +25,16 @@ import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound, type Problem } from "../problems/problems.ts";
 import { encodeCursor, pageRequest } from "../requests/paging.ts";
-import { ListQuery, NamedEnum, ProfileIdParam, Repeatable, Timestamp, UuidText, uuidOf } from "../requests/schemas.ts";
+import {
+  ListQuery,
+  NamedEnum,
+  OBJECT_ID_PATTERN,
+  ProfileIdParam,
+  Repeatable,
+  Timestamp,
+  UuidText,
+  uuidOf,
+} from "../requests/schemas.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
 import { ConversionBody, conversionBody } from "./conversions.ts";
 import { ExecutionBody, executionBody } from "./executions.ts";
@@ -31,6 +42,7 @@ import { MarketEventBody, marketEventBody } from "./markets/markets.ts";
 import { OrderBody, orderBody } from "./orders/order-body.ts";
 import { ProfileBody, profileBody } from "./profiles.ts";
 import { TransferBody, transferBody } from "./transfer-record.ts";
+import { WebhookEventBody, webhookEventBody } from "./webhooks/webhook-event.ts";
 
 const EventType = NamedEnum("EventType", EVENT_TYPES, "What happened; docs/events.md has an example of each.");
 
@@ -39,6 +51,16 @@ const EventNumber = Type.Integer({
   format: "int64",
   minimum: 1,
 });
+
+const OBJECT_BODIES = {
+  transfer: TransferBody,
+  execution: ExecutionBody,
+  conversion: ConversionBody,
+  order: OrderBody,
+  profile: ProfileBody,
+  market: MarketEventBody,
+  webhook: WebhookEventBody,
+} as const satisfies Record<CustomerEvent["object"]["type"], object>;
 
 export const EventBody = Type.Object(
   {
@@ -55,13 +77,16 @@ export const EventBody = Type.Object(
       type: "object",
       "x-word": "done",
       description:
-        "The object as it was after this event, whatever became of it later: a Transfer, Execution, Conversion, Order or Profile, as its own operation returns it; of a Market its code and status.",
+        "The object as it was after this event, whatever became of it later: a Transfer, Execution, Conversion, Order or Profile, as its own operation returns it; of a Market its code and status; of a Webhook why it was disabled.",
       additionalProperties: true,
-      [SHOWN_AS]: { anyOf: [TransferBody, ExecutionBody, ConversionBody, OrderBody, ProfileBody, MarketEventBody] },
+      [SHOWN_AS]: { anyOf: Object.values(OBJECT_BODIES) },
     }),
     created_at: { ...Timestamp, description: "When the event was made. Rises with the number." },
     is_test: Type.Boolean({ description: "Whether this is a sandbox." }),
-    undelivered_webhooks: Type.Integer({ description: "Always 0: there are no webhooks yet.", format: "int32" }),
+    undelivered_webhooks: Type.Integer({
+      description: "To how many webhooks it could not be delivered, and is not tried any more.",
+      format: "int32",
+    }),
   },
   { title: "Event", description: "Something that happened to one of the caller's objects." },
 );
@@ -84,7 +109,13 @@ const EventList = Type.Object(
 export const EVENT_FILTERS = {
   type: Repeatable(EventType, "Events of these types."),
   object_id: Type.Optional(
-    Type.String({ ...UuidText, description: "Events of this transfer, conversion, order or profile." }),
+    Type.String({
+      description:
+        "Events of this transfer, conversion, order, profile or webhook, by its id; of an execution, by its execution_id; of a market, by its code.",
+      pattern: OBJECT_ID_PATTERN,
+      "x-check": "object_id",
+      "x-word": "market",
+    }),
   ),
   profile_id: Type.Optional({ ...ProfileIdParam, description: "Events of objects of this profile." }),
   after_number: Type.Optional(
@@ -121,6 +152,7 @@ const ListEventsQuery = ListQuery(
 
 export interface EventRoutesOptions {
   readonly events: Events;
+  readonly deliveries: Pick<Deliveries, "countUndelivered">;
   readonly exchange: Pick<Exchange, "averagePrice" | "quoteAssetOf">;
   readonly isTest: boolean;
   readonly verify: Verify;
@@ -128,11 +160,14 @@ export interface EventRoutesOptions {
 }
 
 export function eventRoutes(api: Api, options: EventRoutesOptions): void {
+  // What no operation returns, such as why a webhook was disabled, a dialect may have another word for too.
+  for (const body of Object.values(OBJECT_BODIES)) api.dialect.add(body);
   listRoute(api, options);
   findRoute(api, options);
 }
 
-function listRoute(api: Api, { events, exchange, isTest, verify, waiters }: EventRoutesOptions): void {
+function listRoute(api: Api, options: EventRoutesOptions): void {
+  const { events, isTest, verify, waiters } = options;
   api.get(
     "/v2/events",
     {
@@ -156,9 +191,7 @@ function listRoute(api: Api, { events, exchange, isTest, verify, waiters }: Even
         throw afterTheLast(query.page_cursor === undefined ? "after_number" : "page_cursor", last);
       const found = await listOrWait({ events, verify, waiters }, filter, query.wait_millis ?? 0, request, reply);
       return {
-        events: isWanted(query, isTest)
-          ? found.events.map((event) => eventBody(event, { exchange, isTest }, api.dialect))
-          : [],
+        events: isWanted(query, isTest) ? await eventBodies(found.events, grant.customerId, options, api.dialect) : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
         first_number: Number(first),
       };
@@ -196,7 +229,12 @@ function filterOf(
 
 /** Numbers only begin again below one that was read when the database was restored: what was read no longer holds. */
 export const afterTheLast = (field: string, last: bigint): Problem =>
-  invalid([{ field, rule: `is after the last event, ${last}: the database was restored to an earlier time` }]);
+  invalid([
+    {
+      field,
+      rule: `is after the last event, ${last}. If you have read it, the database was restored to an earlier time`,
+    },
+  ]);
 
 /** What matches may be rare among all events of the caller. */
 const isFiltered = ({ type, object_id: objectId, profile_id: profileId }: Readonly<Record<string, unknown>>): boolean =>
@@ -208,10 +246,14 @@ export function objectFilterOf(
 ): Pick<Every<EventFilter>, "types" | "objectId" | "profileId"> {
   return {
     types: query.type,
-    objectId: query.object_id === undefined ? undefined : uuidOf(query.object_id),
+    objectId: query.object_id === undefined ? undefined : objectIdOf(query.object_id),
     profileId: query.profile_id?.toLowerCase(),
   };
 }
+
+/** As events have it: digits without leading zeros, UUIDs in small letters. */
+const objectIdOf = (text: string): string =>
+  /^[0-9]+$/.test(text) ? BigInt(text).toString() : (parseUuid(text) ?? text);
 
 /** A page with an event, or the page as it is when the time is up. @throws Problem 401 when the token ends meanwhile */
 async function listOrWait(
@@ -243,7 +285,8 @@ async function listOrWait(
   }
 }
 
-function findRoute(api: Api, { events, exchange, isTest }: EventRoutesOptions): void {
+function findRoute(api: Api, options: EventRoutesOptions): void {
+  const { events, isTest } = options;
   api.get(
     "/v2/events/:id",
     {
@@ -261,10 +304,22 @@ function findRoute(api: Api, { events, exchange, isTest }: EventRoutesOptions): 
     async ({ grant, params, query }) => {
       const id = uuidOf(params.id);
       const event = isWanted(query, isTest) ? await events.find(grant.customerId, id) : undefined;
-      if (event === undefined) throw notFound(`event not found: ${id}`);
-      return eventBody(event, { exchange, isTest }, api.dialect);
+      const [body] = event === undefined ? [] : await eventBodies([event], grant.customerId, options, api.dialect);
+      if (body === undefined) throw notFound(`event not found: ${id}`);
+      return body;
     },
   );
+}
+
+export async function eventBodies(
+  events: readonly CustomerEvent[],
+  customerId: CustomerId,
+  { deliveries, ...options }: Pick<EventRoutesOptions, "deliveries" | "exchange" | "isTest">,
+  dialect: ApiDialect,
+): Promise<Static<typeof EventBody>[]> {
+  const numbers = events.map(({ number }) => number);
+  const undelivered = numbers.length === 0 ? undefined : await deliveries.countUndelivered(customerId, numbers);
+  return events.map((event) => eventBody(event, options, dialect, undelivered?.get(event.number) ?? 0));
 }
 
 /** The event in our words, with its object in the caller's: the schema of an event does not say what object it has. */
@@ -272,6 +327,7 @@ export function eventBody(
   { id, number, type, version, object, createdAt }: CustomerEvent,
   { exchange, isTest }: Pick<EventRoutesOptions, "exchange" | "isTest">,
   dialect: ApiDialect,
+  undeliveredWebhooks: number,
 ): Static<typeof EventBody> {
   return present<Static<typeof EventBody>>({
     id,
@@ -282,18 +338,9 @@ export function eventBody(
     object: dialect.giver(OBJECT_BODIES[object.type])(objectBody(object, exchange)),
     created_at: formatInstant(createdAt),
     is_test: isTest,
-    undelivered_webhooks: 0,
+    undelivered_webhooks: undeliveredWebhooks,
   });
 }
-
-const OBJECT_BODIES = {
-  transfer: TransferBody,
-  execution: ExecutionBody,
-  conversion: ConversionBody,
-  market: MarketEventBody,
-  order: OrderBody,
-  profile: ProfileBody,
-} as const satisfies Record<CustomerEvent["object"]["type"], object>;
 
 function objectBody(
   object: CustomerEvent["object"],
@@ -303,5 +350,6 @@ function objectBody(
   if (object.type === "execution") return executionBody(object.value, exchange);
   if (object.type === "conversion") return conversionBody(object.value);
   if (object.type === "market") return marketEventBody(object.value);
+  if (object.type === "webhook") return webhookEventBody(object.value);
   return object.type === "order" ? orderBody(object.value, exchange) : profileBody(object.value);
 }

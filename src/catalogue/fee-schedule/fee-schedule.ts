@@ -4,6 +4,9 @@
  *
  * Constraints of the tables enforce the same rules as the checks here.
  */
+import type { Caller } from "../../ledger/caller.ts";
+import { recordConfigurationWrite } from "../../ledger/configuration-writes.ts";
+import { formatAmount } from "../../money/amount.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";
 import type { Uuid } from "../../std/id.ts";
@@ -31,10 +34,17 @@ export interface MarketNotScheduled {
 type Change = Promise<Check<FeeRejection | MarketNotScheduled>>;
 
 /** Replaces all tiers of a market. */
-export async function setFeeTiers(database: Database, market: MarketCode, tiers: readonly FeeTier[]): Change {
+export async function setFeeTiers(
+  database: Database,
+  market: MarketCode,
+  tiers: readonly FeeTier[],
+  caller: Caller,
+): Change {
   const check = checkTiers(tiers);
   if (check.kind === "rejected") return check;
+  const volumes = tiers.map((tier): [string, string] => [`from_${formatAmount(tier.minimumGross)}`, textOfRates(tier)]);
   return changeRates(database, market, {
+    record: (transaction) => recordFeeWrite(transaction, caller, market, undefined, Object.fromEntries(volumes)),
     ratesAfter: async (transaction) => [...tiers, ...(await readAgreedBounds(transaction, market, undefined))],
     remove: (transaction) => deleteTiers(transaction, market),
     insert: (transaction) => insertTiers(transaction, market, tiers),
@@ -42,9 +52,11 @@ export async function setFeeTiers(database: Database, market: MarketCode, tiers:
 }
 
 /** Agrees rates with a customer on a market, replacing an earlier agreement. */
-export function agreeFees(database: Database, market: MarketCode, agreement: Agreement): Change {
+export function agreeFees(database: Database, market: MarketCode, agreement: Agreement, caller: Caller): Change {
   const { customerId } = agreement;
+  const agreed = { agreed: textOfRates(agreement) };
   return changeRates(database, market, {
+    record: (transaction) => recordFeeWrite(transaction, caller, market, customerId, agreed),
     ratesAfter: async (transaction) => [
       agreement,
       ...(await readTiers(transaction, market)),
@@ -56,8 +68,17 @@ export function agreeFees(database: Database, market: MarketCode, agreement: Agr
 }
 
 /** Ends an agreement, so that the tiers apply again. @returns false if there is durably no agreement */
-export async function endAgreement(database: Database, market: MarketCode, customerId: Uuid): Promise<boolean> {
-  const hasEnded = await deleteAgreement(database, market, customerId);
+export async function endAgreement(
+  database: Database,
+  market: MarketCode,
+  customerId: Uuid,
+  caller: Caller,
+): Promise<boolean> {
+  const hasEnded = await database.transaction(async (transaction) => {
+    if (!(await deleteAgreement(transaction, market, customerId))) return false;
+    await recordFeeWrite(transaction, caller, market, customerId, { agreed: "nothing" });
+    return true;
+  });
   if (!hasEnded) await waitForStandby(database);
   return hasEnded;
 }
@@ -67,10 +88,15 @@ interface RateChange {
   readonly ratesAfter: (transaction: Queryable) => Promise<readonly FeeRates[]>;
   readonly remove: (transaction: Queryable) => Promise<void>;
   readonly insert: (transaction: Queryable) => Promise<void>;
+  readonly record: (transaction: Queryable) => Promise<void>;
 }
 
 /** Concurrent changes of a market are serialised by a lock. */
-function changeRates(database: Database, market: MarketCode, { ratesAfter, remove, insert }: RateChange): Change {
+function changeRates(
+  database: Database,
+  market: MarketCode,
+  { ratesAfter, remove, insert, record }: RateChange,
+): Change {
   return database.transaction(async (transaction) => {
     if (!(await lockSchedule(transaction, market))) return reject({ code: "market_not_found" });
     const rates = await ratesAfter(transaction);
@@ -80,6 +106,20 @@ function changeRates(database: Database, market: MarketCode, { ratesAfter, remov
     await remove(transaction);
     await writeCeiling(transaction, market, highestRebate(rates));
     await insert(transaction);
+    await record(transaction);
     return PASSED;
   });
 }
+
+function recordFeeWrite(
+  transaction: Queryable,
+  caller: Caller,
+  market: MarketCode,
+  customerId: Uuid | undefined,
+  details: Readonly<Record<string, string>>,
+): Promise<void> {
+  return recordConfigurationWrite(transaction, caller, { kind: "fees", subject: market, customerId, details });
+}
+
+const textOfRates = ({ takerRate, makerRebate }: FeeRates): string =>
+  `taker rate ${formatAmount(takerRate)}, maker rebate ${formatAmount(makerRebate)}`;

@@ -2,7 +2,8 @@
 import { type Command, Option } from "commander";
 import { Clients, type NewClientRejection, type ShownSecret } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { type ListedClient, listClients } from "../../customers/operator-queries.ts";
+import { type ClientUse, listClients } from "../../customers/operator-queries.ts";
+import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Network } from "../../std/network.ts";
@@ -13,7 +14,9 @@ import {
   CommandRejected,
   type CommandResult,
   setAction,
+  setWritingAction,
   WrongUsage,
+  withConfiguration,
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
@@ -35,7 +38,9 @@ export function addClientCommands(program: Command): void {
     .requiredOption("--scopes <list>", "comma-separated scopes, or * for all", readScopes)
     .option("--from <networks>", "comma-separated networks that it may call from (default: anywhere)", readNetworks)
     .option("--client-id <id>", "its client_id, printable ASCII (default: generated)", readText);
-  setAction(create, (options: NewClientOptions) => withClients((clients) => createClient(clients, options)));
+  setWritingAction(create, (operator, options: NewClientOptions) =>
+    withClients((clients) => createClient(clients, options, operator)),
+  );
 
   const rotate = addCommand(client, "rotate <client-id>", {
     summary: "give a client a new secret; the previous one stays valid for the overlap",
@@ -45,8 +50,8 @@ export function addClientCommands(program: Command): void {
       .argParser(readDuration)
       .default(DAY_MS, "24h"),
   );
-  setAction(rotate, (clientId: string, { overlap }: { overlap: number }) =>
-    withClients((clients) => rotateSecret(clients, clientId, overlap)),
+  setWritingAction(rotate, (operator, clientId: string, { overlap }: { overlap: number }) =>
+    withClients((clients) => rotateSecret(clients, clientId, overlap, operator)),
   );
 
   const restrict = addCommand(client, "restrict <client-id>", {
@@ -55,16 +60,18 @@ export function addClientCommands(program: Command): void {
   })
     .option("--from <networks>", "comma-separated networks, replacing the current ones", readNetworks)
     .option("--from-anywhere", "remove the restriction");
-  setAction(restrict, (clientId: string, { from, fromAnywhere }: { from?: Network[]; fromAnywhere?: true }) => {
+  setWritingAction(restrict, (operator, clientId: string, { from, fromAnywhere }: RestrictOptions) => {
     if ((from === undefined) === (fromAnywhere === undefined)) throw new WrongUsage("give --from or --from-anywhere");
-    return withClients((clients) => restrictClient(clients, clientId, from));
+    return withClients((clients) => restrictClient(clients, clientId, from, operator));
   });
 
   const disable = addCommand(client, "disable <client-id>", {
     summary: "disable a client permanently; its tokens become invalid within 5 s",
     examples: ["client disable acme"],
   });
-  setAction(disable, (clientId: string) => withClients((clients) => disableClient(clients, clientId)));
+  setWritingAction(disable, (operator, clientId: string) =>
+    withClients((clients) => disableClient(clients, clientId, operator)),
+  );
 
   const list = addCommand(client, "list", {
     summary: "list the clients of a customer, including disabled ones",
@@ -74,10 +81,15 @@ export function addClientCommands(program: Command): void {
 }
 
 function withClients(work: (clients: Clients) => Promise<CommandResult>): Promise<CommandResult> {
-  return withFoundation(({ database, clock, ids }: Foundation) =>
+  return withConfiguration(({ database, clock, ids }: Foundation) =>
     // No secret is used here, so there is no use to record.
     work(new Clients({ database, clock, ids, onUnrecordedUse: () => undefined })),
   );
+}
+
+interface RestrictOptions {
+  readonly from?: readonly Network[];
+  readonly fromAnywhere?: true;
 }
 
 interface NewClientOptions {
@@ -102,8 +114,9 @@ const REJECTIONS: Readonly<Record<NewClientRejection, string>> = {
 async function createClient(
   clients: Clients,
   { customer, scopes, from, clientId }: NewClientOptions,
+  operator: OperatorCaller,
 ): Promise<CommandResult> {
-  const made = await clients.create({ customerId: customer, scopes, networks: from, clientId });
+  const made = await clients.create({ customerId: customer, scopes, networks: from, clientId }, operator);
   if (made.kind === "rejected") throw new CommandRejected(REJECTIONS[made.rejection]);
   const shown = made.value;
   return {
@@ -118,8 +131,13 @@ async function createClient(
   };
 }
 
-async function rotateSecret(clients: Clients, clientId: string, overlapMs: number): Promise<CommandResult> {
-  const made = await clients.rotateSecret(clientId, overlapMs);
+async function rotateSecret(
+  clients: Clients,
+  clientId: string,
+  overlapMs: number,
+  operator: OperatorCaller,
+): Promise<CommandResult> {
+  const made = await clients.rotateSecret(clientId, overlapMs, operator);
   if (made.kind === "rejected") {
     throw new CommandRejected(
       made.rejection === "client_not_found"
@@ -146,9 +164,10 @@ function secretLines({ clientId, secret }: ShownSecret): string[] {
 async function restrictClient(
   clients: Clients,
   clientId: string,
-  networks: Network[] | undefined,
+  networks: readonly Network[] | undefined,
+  operator: OperatorCaller,
 ): Promise<CommandResult> {
-  const restricted = await clients.restrict(clientId, networks);
+  const restricted = await clients.restrict(clientId, networks, operator);
   if (restricted.kind === "rejected") {
     throw new CommandRejected(
       restricted.rejection === "client_not_found" ? notFound(clientId) : WRONG_NUMBER_OF_NETWORKS,
@@ -163,8 +182,8 @@ async function restrictClient(
 
 const textOf = ({ text }: Network): string => text;
 
-async function disableClient(clients: Clients, clientId: string): Promise<CommandResult> {
-  if ((await clients.disable(clientId)).kind === "rejected") throw new CommandRejected(notFound(clientId));
+async function disableClient(clients: Clients, clientId: string, operator: OperatorCaller): Promise<CommandResult> {
+  if ((await clients.disable(clientId, operator)).kind === "rejected") throw new CommandRejected(notFound(clientId));
   return { json: { client_id: clientId, disabled: true }, prose: [`client ${clientId} is disabled`] };
 }
 
@@ -183,7 +202,7 @@ function listOfCustomer({ customer }: { customer: CustomerId }): Promise<Command
   });
 }
 
-function clientRecord({ clientId, scopes, networks, createdAt, disabledAt, liveSecrets, lastUsedAt }: ListedClient) {
+function clientRecord({ clientId, scopes, networks, createdAt, disabledAt, liveSecrets, lastUsedAt }: ClientUse) {
   return {
     client_id: clientId,
     scopes,

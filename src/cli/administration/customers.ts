@@ -1,16 +1,28 @@
 /** `parbook customer` and `parbook profile`. */
 import type { Command } from "commander";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { type Customer, findCustomer } from "../../customers/customers.ts";
+import { type Customer, type Customers, findCustomer } from "../../customers/customers.ts";
 import { findOwner, listCustomers } from "../../customers/operator-queries.ts";
 import { findProfile, listProfiles, type Profile } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
+import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
+import type { Result } from "../../std/result.ts";
 import { readText, readUuid } from "../arguments.ts";
-import { addCommand, addGroup, CommandRejected, setAction, withCore, withFoundation } from "../command.ts";
+import {
+  addCommand,
+  addGroup,
+  CommandRejected,
+  type CommandResult,
+  setAction,
+  setWritingAction,
+  withCore,
+  withFoundation,
+} from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
-import { operatorOf } from "../operator.ts";
+
+const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 
 export function addCustomerCommands(program: Command): void {
   const customer = addGroup(program, "customer", "the organisations that own profiles and API clients");
@@ -18,17 +30,56 @@ export function addCustomerCommands(program: Command): void {
     summary: "create a customer with its DEFAULT profile",
     examples: ["customer create --name Acme"],
   }).requiredOption("--name <name>", "its name, 1 to 100 characters", readText);
-  setAction(create, createCustomer);
+  setWritingAction(create, createCustomer);
+
+  const rename = addCommand(customer, "rename", {
+    summary: "give a customer another name",
+    examples: [`customer rename ${CUSTOMER} --name 'Acme Ltd'`],
+  })
+    .argument("<id>", "the customer's id", readUuid)
+    .requiredOption("--name <name>", "its name, 1 to 100 characters", readText);
+  setWritingAction(rename, (operator, id: CustomerId, { name }: { name: string }) =>
+    changeCustomer(id, (customers) => customers.rename(id, name, operator)),
+  );
+
+  const disable = addCommand(customer, "disable", {
+    summary: "reject all API clients of a customer, within 5 s; its money and its orders stay",
+    examples: [`customer disable ${CUSTOMER}`],
+  }).argument("<id>", "the customer's id", readUuid);
+  setWritingAction(disable, (operator, id: CustomerId) =>
+    changeCustomer(id, (customers) => customers.disable(id, operator)),
+  );
+
+  const enable = addCommand(customer, "enable", {
+    summary: "accept the API clients of a disabled customer again",
+    examples: [`customer enable ${CUSTOMER}`],
+  }).argument("<id>", "the customer's id", readUuid);
+  setWritingAction(enable, (operator, id: CustomerId) =>
+    changeCustomer(id, (customers) => customers.enable(id, operator)),
+  );
 
   const list = addCommand(customer, "list", { summary: "list the customers", examples: ["customer list --json"] });
   setAction(list, listAll);
 
+  addProfileCommands(program);
+}
+
+function addProfileCommands(program: Command): void {
   const profile = addGroup(program, "profile", "the profiles of a customer, which hold balances");
+  const create = addCommand(profile, "create", {
+    summary: "create a profile of a customer",
+    examples: [`profile create --customer ${CUSTOMER} --nickname treasury`],
+  })
+    .requiredOption("--customer <id>", "the customer's id", readUuid)
+    .requiredOption("--nickname <text>", "its name, which none of the customer's profiles has or had", readText)
+    .option("--description <text>", "what it is for", readText);
+  setWritingAction(create, createProfile);
+
   const profiles = addCommand(profile, "list", {
     summary: "list the profiles of a customer, including inactive ones",
     examples: [
-      "profile list --customer 0190d5a4-0000-7000-8000-000000000002",
-      "profile list --customer 0190d5a4-0000-7000-8000-000000000002 --after 0190d5a4-0000-7000-8000-000000000004",
+      `profile list --customer ${CUSTOMER}`,
+      `profile list --customer ${CUSTOMER} --after 0190d5a4-0000-7000-8000-000000000004`,
     ],
   })
     .requiredOption("--customer <id>", "the customer's id", readUuid)
@@ -49,9 +100,11 @@ export async function getOwner(database: Queryable, profileId: ProfileId): Promi
   return customerId;
 }
 
-function createCustomer({ name }: { name: string }) {
+function createCustomer(operator: OperatorCaller, { name }: { name: string }) {
   return withCore(async ({ customers, profiles, ids }) => {
-    const customer = await customers.ensure(ids.next() as CustomerId, name, operatorOf("customer create"));
+    const made = await customers.ensure(ids.next() as CustomerId, name, operator);
+    if (made.kind === "rejected") throw new CommandRejected(NAME_TAKEN);
+    const customer = made.value;
     const { id } = await profiles.getDefault(customer.id);
     return {
       json: { ...customerRecord(customer), default_profile_id: id },
@@ -60,15 +113,55 @@ function createCustomer({ name }: { name: string }) {
   });
 }
 
-function listAll() {
-  return withFoundation(async ({ database }) => {
-    const found = (await listCustomers(database, LIST_LIMIT + 1)).map(customerRecord);
-    return listing(found, ["id", "created at", "name"], ({ id, name, created_at }) => [id, created_at, name]);
+const NAME_TAKEN = "another customer has this name: customer list shows which";
+
+type Change = (customers: Customers) => Promise<Result<Customer, "customer_name_taken" | "customer_not_found">>;
+
+function changeCustomer(id: CustomerId, change: Change): Promise<CommandResult> {
+  return withCore(async ({ customers }) => {
+    const changed = await change(customers);
+    if (changed.kind === "rejected")
+      throw new CommandRejected(changed.rejection === "customer_name_taken" ? NAME_TAKEN : `customer not found: ${id}`);
+    const { name, disabledAt } = changed.value;
+    const state = disabledAt === undefined ? "enabled" : "disabled";
+    return { json: customerRecord(changed.value), prose: [`customer ${id} (${name}) is ${state}`] };
   });
 }
 
-function customerRecord({ id, name, createdAt }: Customer) {
-  return { id, name, created_at: formatInstant(createdAt) };
+interface NewProfileOptions {
+  readonly customer: CustomerId;
+  readonly nickname: string;
+  readonly description?: string;
+}
+
+function createProfile(
+  operator: OperatorCaller,
+  { customer, nickname, description }: NewProfileOptions,
+): Promise<CommandResult> {
+  return withCore(async ({ database, profiles }) => {
+    const { name } = await getCustomer(database, customer);
+    const made = await profiles.create({ customerId: customer, nickname, description }, operator);
+    if (made.kind !== "done")
+      throw new CommandRejected(`a profile of this customer has or had the nickname ${JSON.stringify(nickname)}`);
+    return { json: profileRecord(made.value), prose: [`profile ${made.value.id} (${nickname}) of ${name}`] };
+  });
+}
+
+function listAll() {
+  return withFoundation(async ({ database }) => {
+    const found = (await listCustomers(database, LIST_LIMIT + 1)).map(customerRecord);
+    return listing(found, ["id", "state", "created at", "name"], ({ id, name, created_at, disabled_at }) => [
+      id,
+      disabled_at === undefined ? "enabled" : "disabled",
+      created_at,
+      name,
+    ]);
+  });
+}
+
+function customerRecord({ id, name, createdAt, disabledAt }: Customer) {
+  const disabled_at = disabledAt && formatInstant(disabledAt);
+  return { id, name, created_at: formatInstant(createdAt), disabled_at };
 }
 
 interface ProfileListOptions {

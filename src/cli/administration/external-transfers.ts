@@ -7,6 +7,7 @@ import { problemOf } from "../../api/problems/rejection-problems.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { findLastPrice } from "../../exchange/market-status/markets.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
+import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { type Asset, USD } from "../../money/asset.ts";
@@ -23,8 +24,7 @@ import {
   type TransferRecord,
 } from "../../transfers/transfers.ts";
 import { readAmount, readText, readUuid } from "../arguments.ts";
-import { addCommand, CommandRejected, type CommandResult, setAction, withCore } from "../command.ts";
-import { operatorOf } from "../operator.ts";
+import { addCommand, CommandRejected, type CommandResult, setWritingAction, withCore } from "../command.ts";
 import { getOwner } from "./customers.ts";
 
 interface TransferDirection {
@@ -92,13 +92,16 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
     .option("--address <text>", "the destination address; not for fiat", readText)
     .option("--tx-hash <text>", "the transaction hash; not for fiat", readText)
     .option("--tx-index <text>", "the output index within the transaction; not for fiat", readText);
-  setAction(command, (options: ExternalTransferOptions) => withCore((core) => recordTransfer(core, way, options)));
+  setWritingAction(command, (operator, options: ExternalTransferOptions) =>
+    withCore((core) => recordTransfer(core, way, options, operator)),
+  );
 }
 
 async function recordTransfer(
   core: Core,
   { direction, suffix, done, command }: TransferDirection,
   options: ExternalTransferOptions,
+  operator: OperatorCaller,
 ): Promise<CommandResult> {
   // Not imported above: other commands would wait for the schemas. Not below: by then the transfer is recorded.
   const { transferBody } = await import("../../api/routes/transfer-record.ts");
@@ -113,7 +116,7 @@ async function recordTransfer(
   const owner = { customerId, profileId: profile };
   const hasSteps = options.pending === true ? { hasSteps: true as const } : {};
   const request = { ...owner, amount, asset: asset.code, direction, type, details, refId, ...hasSteps };
-  const outcome = await createTransfers(core).recordExternal(request, operatorOf(command));
+  const outcome = await createTransfers(core).recordExternal(request, operator);
   if (outcome.kind === "exists") throw new CommandRejected(await existing(core, request, outcome.id));
   if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
   const record = transferBody(outcome.value);

@@ -12,11 +12,22 @@ import {
 import type { FeeRates, FeeRejection, FeeTier } from "../../catalogue/fee-tiers.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
+import { readNames } from "../../customers/operator-queries.ts";
+import type { OperatorCaller } from "../../ledger/caller.ts";
 import { type Amount, formatAmount } from "../../money/amount.ts";
 import type { Foundation } from "../../service/core.ts";
 import type { Check } from "../../std/result.ts";
 import { readRate, readTier, readUuid } from "../arguments.ts";
-import { addCommand, addGroup, CommandRejected, type CommandResult, setAction, withFoundation } from "../command.ts";
+import {
+  addCommand,
+  addGroup,
+  CommandRejected,
+  type CommandResult,
+  setAction,
+  setWritingAction,
+  withConfiguration,
+  withFoundation,
+} from "../command.ts";
 import { LIST_LIMIT } from "../listing.ts";
 import { table } from "../terminal.ts";
 import { getCustomer } from "./customers.ts";
@@ -40,7 +51,7 @@ export function addFeeCommands(program: Command): void {
     summary: "replace all tiers of a market",
     examples: ["fee set BTCUSD 0:0.0035:0.0003 1000000:0.0018:0.0004"],
   }).argument("<tiers...>", "each 30-day volume:taker rate:maker rebate; one must start at 0", collected);
-  setAction(set, setTiers);
+  setWritingAction(set, setTiers);
 
   const agree = addCommand(fee, "agree <market>", {
     summary: "set agreed rates for one customer, in place of the tiers of the market",
@@ -53,30 +64,34 @@ export function addFeeCommands(program: Command): void {
       "the rebate the customer receives as maker, as a fraction of gross",
       readRate,
     );
-  setAction(agree, agreeOn);
+  setWritingAction(agree, agreeOn);
 
   const end = addCommand(fee, "end <market>", {
     summary: "end the agreement with a customer; the tiers apply again",
     examples: [`fee end BTCUSD --customer ${CUSTOMER}`],
   }).requiredOption("--customer <id>", "the customer's id", readUuid);
-  setAction(end, endOf);
+  setWritingAction(end, endOf);
 }
 
 /** Commander passes one value at a time, with the result so far. */
 const collected = (text: string, before: readonly FeeTier[] = []): readonly FeeTier[] => [...before, readTier(text)];
 
-function setTiers(market: MarketCode, tiers: readonly FeeTier[]): Promise<CommandResult> {
-  return withFoundation(async (foundation) => {
-    throwIfRejected(market, await setFeeTiers(foundation.database, market, tiers));
+function setTiers(operator: OperatorCaller, market: MarketCode, tiers: readonly FeeTier[]): Promise<CommandResult> {
+  return withConfiguration(async (foundation) => {
+    throwIfRejected(market, await setFeeTiers(foundation.database, market, tiers, operator));
     return withEffectNotice(await listing(foundation, market));
   });
 }
 
-function agreeOn(market: MarketCode, { customer, ...rates }: AgreementOptions & FeeRates): Promise<CommandResult> {
-  return withFoundation(async ({ database }) => {
+function agreeOn(
+  operator: OperatorCaller,
+  market: MarketCode,
+  { customer, takerRate, makerRebate }: AgreementOptions & FeeRates,
+): Promise<CommandResult> {
+  return withConfiguration(async ({ database }) => {
     await getCustomer(database, customer);
-    const agreement: Agreement = { customerId: customer, ...rates };
-    throwIfRejected(market, await agreeFees(database, market, agreement));
+    const agreement: Agreement = { customerId: customer, takerRate, makerRebate };
+    throwIfRejected(market, await agreeFees(database, market, agreement, operator));
     const { taker_rate, maker_rebate } = ratesRecord(agreement);
     return withEffectNotice({
       json: { market, ...agreementRecord(agreement) },
@@ -85,9 +100,9 @@ function agreeOn(market: MarketCode, { customer, ...rates }: AgreementOptions & 
   });
 }
 
-function endOf(market: MarketCode, { customer }: AgreementOptions): Promise<CommandResult> {
-  return withFoundation(async ({ database }) => {
-    if (!(await endAgreement(database, market, customer))) {
+function endOf(operator: OperatorCaller, market: MarketCode, { customer }: AgreementOptions): Promise<CommandResult> {
+  return withConfiguration(async ({ database }) => {
+    if (!(await endAgreement(database, market, customer, operator))) {
       throw new CommandRejected(`no agreement with customer ${customer} on ${market}`);
     }
     const prose = [`The agreement with customer ${customer} on ${market} has ended.`];
@@ -101,7 +116,15 @@ async function listing({ database }: Pick<Foundation, "database">, market: Marke
     ...ratesRecord(tier),
   }));
   if (tiers.length === 0) throw new CommandRejected(`market not found: ${market}`);
-  const found = (await listAgreements(database, market, LIST_LIMIT + 1)).map(agreementRecord);
+  const listed = await listAgreements(database, market, LIST_LIMIT + 1);
+  const names = await readNames(
+    database,
+    listed.map(({ customerId }) => customerId as CustomerId),
+  );
+  const found = listed.map((agreement) => ({
+    ...agreementRecord(agreement),
+    customer_name: names.get(agreement.customerId as CustomerId) ?? "",
+  }));
   const agreements = found.slice(0, LIST_LIMIT);
   const more = found.length > agreements.length;
   const shown = [
@@ -114,8 +137,8 @@ async function listing({ database }: Pick<Foundation, "database">, market: Marke
       : [
           "",
           ...table(
-            ["agreed with customer", "taker rate", "maker rebate"],
-            agreements.map(({ customer_id, taker_rate, maker_rebate }) => [customer_id, taker_rate, maker_rebate]),
+            ["agreed with customer", "taker rate", "maker rebate", "name"],
+            agreements.map((each) => [each.customer_id, each.taker_rate, each.maker_rebate, each.customer_name]),
           ),
         ]),
     ...(more ? [`Only the first ${LIST_LIMIT} agreements are shown.`] : []),

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
 import { createLegalHolds, findHeldProfile, type LegalHold } from "../../customers/legal-holds/legal-holds.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
+import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { formatAmount } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
@@ -15,11 +16,11 @@ import {
   CommandRejected,
   type CommandResult,
   setAction,
+  setWritingAction,
   withCore,
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
-import { operatorOf } from "../operator.ts";
 import { getOwner } from "./customers.ts";
 
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
@@ -43,12 +44,12 @@ export function addHoldCommands(program: Command): void {
     .requiredOption("--amount <number>", "the amount, e.g. 100 or 0.25", readAmount)
     .requiredOption("--reason <text>", "why", readText)
     .option("--ref-id <text>", "your reference: a hold is placed once per reference and customer", readText);
-  setAction(placing, place);
+  setWritingAction(placing, place);
   const lifting = addCommand(hold, "lift", {
     summary: "lift a legal hold: its money is available again",
     examples: ["hold lift 0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00"],
   }).argument("<id>", "the hold's id", readUuid);
-  setAction(lifting, lift);
+  setWritingAction(lifting, lift);
   const list = addCommand(hold, "list", {
     summary: "list why money of a profile is pending: conversion, approval, withdrawal, legal; the oldest first",
     examples: [`hold list --profile ${PROFILE}`],
@@ -56,11 +57,14 @@ export function addHoldCommands(program: Command): void {
   setAction(list, listOf);
 }
 
-function place({ profile, asset, amount, reason, refId }: PlaceOptions): Promise<CommandResult> {
+function place(
+  operator: OperatorCaller,
+  { profile, asset, amount, reason, refId }: PlaceOptions,
+): Promise<CommandResult> {
   return withCore(async (core) => {
     const customerId = await getOwner(core.database, profile);
     const request = { customerId, profileId: profile, asset, amount, reason, refId };
-    const outcome = await createLegalHolds(core).place(request, operatorOf("hold place"));
+    const outcome = await createLegalHolds(core).place(request, operator);
     if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
     if (outcome.kind === "exists")
       throw new CommandRejected(`ref_id ${JSON.stringify(refId)} was already used for legal hold ${outcome.id}`);
@@ -68,11 +72,11 @@ function place({ profile, asset, amount, reason, refId }: PlaceOptions): Promise
   });
 }
 
-function lift(id: Uuid): Promise<CommandResult> {
+function lift(operator: OperatorCaller, id: Uuid): Promise<CommandResult> {
   return withCore(async (core) => {
     const profileId = await findHeldProfile(core.database, id);
     if (profileId === undefined) throw new CommandRejected(`legal hold not found: ${id}`);
-    const outcome = await createLegalHolds(core).lift(profileId, id, operatorOf("hold lift"));
+    const outcome = await createLegalHolds(core).lift(profileId, id, operator);
     if (outcome.kind === "rejected") throw new CommandRejected(`legal hold not found: ${id}`);
     return resultOf(outcome.value, "lifted");
   });

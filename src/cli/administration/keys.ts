@@ -1,11 +1,21 @@
 /** `parbook key`: the keys that sign access tokens. Running services pick up changes within seconds. */
 import type { Command } from "commander";
+import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { SigningKey, SigningKeys } from "../../oauth/keys/signing-keys.ts";
 import { judgeEncryptionKeys } from "../../service/doctor/examine-database.ts";
 import { logFindings } from "../../service/doctor/log-findings.ts";
 import { type ComparedClock, formatInstant } from "../../std/clock.ts";
 import { readText } from "../arguments.ts";
-import { addCommand, addGroup, CommandRejected, type CommandResult, setAction, withFoundation } from "../command.ts";
+import {
+  addCommand,
+  addGroup,
+  CommandRejected,
+  type CommandResult,
+  setAction,
+  setWritingAction,
+  withConfiguration,
+  withFoundation,
+} from "../command.ts";
 import { table } from "../terminal.ts";
 
 export function addKeyCommands(program: Command): void {
@@ -14,20 +24,25 @@ export function addKeyCommands(program: Command): void {
     summary: "sign with a new key; the previous one verifies until its last token has expired",
     examples: ["key rotate"],
   });
-  setAction(rotate, () => withKeys(rotateKey));
+  setWritingAction(rotate, (operator) => withKeys(withConfiguration, (keys) => rotateKey(keys, operator)));
 
   const revoke = addCommand(key, "revoke", {
     summary: "revoke a compromised key and all tokens it has signed, within 5 s on every node",
     examples: ["key revoke --kid uNq2kV1nLZ0q7o6Yp0d8mJmV3Z1c2QbJw9T4h5xKcEo"],
   }).requiredOption("--kid <kid>", "the key id, from key list", readText);
-  setAction(revoke, ({ kid }: { kid: string }) => withKeys((keys, clock) => revokeKey(keys, clock, kid)));
+  setWritingAction(revoke, (operator, { kid }: { kid: string }) =>
+    withKeys(withConfiguration, (keys, clock) => revokeKey(keys, clock, kid, operator)),
+  );
 
   const list = addCommand(key, "list", { summary: "list the keys whose tokens are valid", examples: ["key list"] });
-  setAction(list, () => withKeys(async (keys) => listed(keys)));
+  setAction(list, () => withKeys(withFoundation, async (keys) => listed(keys)));
 }
 
-function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<CommandResult>): Promise<CommandResult> {
-  return withFoundation(async ({ database, clock, log }, config) => {
+function withKeys(
+  within: typeof withConfiguration,
+  work: (keys: SigningKeys, clock: ComparedClock) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  return within(async ({ database, clock, log }, config) => {
     if (config.mode === "production") logFindings(judgeEncryptionKeys(config), config, log);
     // Not imported above: it brings the token server with it, which other commands would wait for.
     const { createSigningKeys } = await import("../../oauth/oauth.ts");
@@ -37,14 +52,19 @@ function withKeys(work: (keys: SigningKeys, clock: ComparedClock) => Promise<Com
   });
 }
 
-async function rotateKey(keys: SigningKeys): Promise<CommandResult> {
-  const kid = await keys.rotate();
+async function rotateKey(keys: SigningKeys, operator: OperatorCaller): Promise<CommandResult> {
+  const kid = await keys.rotate(operator);
   return { json: { kid }, prose: [`key ${kid} starts signing in ten seconds`] };
 }
 
 /** Works even if the clock is wrong: a compromised key cannot wait. */
-async function revokeKey(keys: SigningKeys, clock: ComparedClock, kid: string): Promise<CommandResult> {
-  if ((await keys.revoke(kid)) === "key_not_found") throw new CommandRejected(`key not found: ${kid}`);
+async function revokeKey(
+  keys: SigningKeys,
+  clock: ComparedClock,
+  kid: string,
+  operator: OperatorCaller,
+): Promise<CommandResult> {
+  if ((await keys.revoke(kid, operator)) === "key_not_found") throw new CommandRejected(`key not found: ${kid}`);
   const { fault } = clock;
   const next =
     fault === undefined

@@ -10,10 +10,10 @@ import {
   CommandRejected,
   type CommandResult,
   setAction,
+  setWritingAction,
   withCore,
   withFoundation,
 } from "../command.ts";
-import { operatorOf } from "../operator.ts";
 import { table } from "../terminal.ts";
 
 export function addMarketCommands(program: Command): void {
@@ -22,13 +22,13 @@ export function addMarketCommands(program: Command): void {
     summary: "stop accepting and matching orders; open orders stay and can be cancelled",
     examples: ["market halt BTCUSD"],
   });
-  setAction(halt, (code: MarketCode) => setStatus(code, haltMarket(code, operatorOf("market halt"))));
+  setWritingAction(halt, (operator, code: MarketCode) => setStatus(code, haltMarket(code, operator)));
 
   const resume = addCommand(market, "resume <market>", {
     summary: "accept and match orders again",
     examples: ["market resume BTCUSD"],
   });
-  setAction(resume, (code: MarketCode) => setStatus(code, resumeMarket(code, operatorOf("market resume"))));
+  setWritingAction(resume, (operator, code: MarketCode) => setStatus(code, resumeMarket(code, operator)));
 
   const list = addCommand(market, "list", { summary: "list the markets", examples: ["market list"] });
   setAction(list, listAll);

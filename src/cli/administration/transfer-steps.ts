@@ -1,6 +1,7 @@
 /** `parbook transfer`: the steps of deposits and withdrawals that were requested with --pending (docs/withdrawals.md). */
 import type { Command } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
+import type { OperatorCaller } from "../../ledger/caller.ts";
 import { formatAmount } from "../../money/amount.ts";
 import type { Core } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
@@ -19,11 +20,11 @@ import {
   CommandRejected,
   type CommandResult,
   setAction,
+  setWritingAction,
   withCore,
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
-import { operatorOf } from "../operator.ts";
 
 const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
 
@@ -61,7 +62,9 @@ function addStep(transfer: Command, to: Step["to"]): void {
     command.option("--tx-hash <text>", "the hash of a withdrawal's transaction on a chain", readText);
     command.option("--tx-index <text>", "the output index within the transaction", readText);
   }
-  setAction(command, (id: Uuid, options: StepOptions) => withCore((core) => take(core, id, stepOf(to, options), name)));
+  setWritingAction(command, (operator, id: Uuid, options: StepOptions) =>
+    withCore((core) => take(core, id, stepOf(to, options), operator)),
+  );
 }
 
 function stepOf(to: Step["to"], { reason = "", txHash, txIndex }: StepOptions): Step {
@@ -75,7 +78,7 @@ function stepOf(to: Step["to"], { reason = "", txHash, txIndex }: StepOptions): 
   };
 }
 
-async function take(core: Core, id: Uuid, step: Step, name: string): Promise<CommandResult> {
+async function take(core: Core, id: Uuid, step: Step, operator: OperatorCaller): Promise<CommandResult> {
   const { transferBody } = await import("../../api/routes/transfer-record.ts");
   const transfers = createTransfers(core);
   const customerId = await findTransferOwner(core.database, id);
@@ -83,7 +86,7 @@ async function take(core: Core, id: Uuid, step: Step, name: string): Promise<Com
   if (customerId === undefined || transfer === undefined) throw new CommandRejected(`transfer not found: ${id}`);
   if ("cryptoTxHash" in step && transfer.direction === "CREDIT")
     throw new CommandRejected("--tx-hash is not for a deposit, which names its transaction when it is recorded");
-  const outcome = await transfers.step(customerId, id, step, operatorOf(`transfer ${name}`));
+  const outcome = await transfers.step(customerId, id, step, operator);
   if (outcome.kind === "rejected") throw problemOfStep(outcome.rejection);
   const { amount, asset } = outcome.value;
   return {

@@ -1,6 +1,7 @@
 /** The audit trail over all tables that have callers. */
 import { listWrites, type WritesPage, type WritesQuery } from "../../ledger/list-writes.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
+import type { Uuid } from "../../std/id.ts";
 import { LANE_TABLES } from "../../verify/lane-tables.ts";
 
 const REQUESTED = LANE_TABLES.records.filter(({ hasCaller }) => hasCaller);
@@ -18,6 +19,15 @@ export async function findByRefId(database: Queryable, refId: string): Promise<S
      union all
      select t.id from customer join transfer t on t.customer_id = customer.id and t.ref_id = $1`,
     [refId],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+/** @returns the ids of the records of writes to this customer, or to what belongs to it. Reads all of them, of which there are few */
+export async function findConfigurationOf(database: Queryable, id: Uuid): Promise<Set<string>> {
+  const rows = await database.rows<{ id: string }>(
+    "select id from configuration_write where customer_id = $1 or subject = $2",
+    [id, id],
   );
   return new Set(rows.map((row) => row.id));
 }

@@ -1,5 +1,7 @@
 /** `parbook verify`: verifies the ledger, with the service running or stopped. */
 import type { Command } from "commander";
+import type { ChainHead } from "../../ledger/stored-batches.ts";
+import type { Database } from "../../postgres/database.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { recordVerify } from "../../verify/last-verify.ts";
@@ -9,10 +11,13 @@ import { readLedgerId } from "../../verify/take-checkpoint.ts";
 import { type VerifyReport, verifyAll } from "../../verify/verify.ts";
 import { readDuration } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
+import { endStatements, interruptible } from "../interruption.ts";
+import { type ProgressOptions, withProgress } from "../progress.ts";
 import { headRecord } from "./chain-heads.ts";
 import { readPublicKey, readSigned } from "./checkpoint-and-key-files.ts";
 
 interface VerifyCommandOptions {
+  readonly json?: true;
   readonly checkpoint?: string;
   readonly key?: string;
   readonly maxAge?: number;
@@ -38,17 +43,32 @@ export function addVerify(program: Command): void {
   setAction(verify, verifyLedger);
 }
 
-async function verifyLedger({ checkpoint, key, maxAge }: VerifyCommandOptions): Promise<CommandResult> {
+async function verifyLedger({ checkpoint, key, maxAge, json }: VerifyCommandOptions): Promise<CommandResult> {
   if (checkpoint === undefined && (key !== undefined || maxAge !== undefined))
     throw new WrongUsage("--key and --max-age need --checkpoint");
   const publicKey = key === undefined ? undefined : await readPublicKey(key);
   const signed = checkpoint === undefined ? undefined : await readSigned(checkpoint, publicKey);
-  return withFoundation(async (foundation, { dataDir }) => {
-    const { database, clock } = foundation;
-    if (signed !== undefined) await checkFits(foundation, checkpoint as string, signed, maxAge);
-    const report = await verifyAll(database, signed === undefined ? {} : { checkpoint: signed.heads });
-    await recordVerify(dataDir, { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at });
-    return answerOf(report, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
+  const verifying = (stopping: AbortSignal) =>
+    withFoundation(async (foundation, { dataDir }) => {
+      const { database, clock } = foundation;
+      if (signed !== undefined) await checkFits(foundation, checkpoint as string, signed, maxAge);
+      const report = await verifyShowing(database, signed?.heads, { quiet: json, stopping });
+      await recordVerify(dataDir, { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at });
+      return answerOf(report, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
+    });
+  return interruptible("nothing is known of the rest of the ledger. Run it again: it begins anew", verifying);
+}
+
+/** Verifies, and shows how far it is. */
+export function verifyShowing(
+  database: Database,
+  checkpoint: readonly ChainHead[] | undefined,
+  showing: Pick<ProgressOptions, "quiet" | "stopping">,
+): Promise<VerifyReport> {
+  endStatements(database, showing.stopping);
+  return withProgress({ what: "verifying", unit: "rows", ...showing }, (progress) => {
+    const watcher = { begins: (rows: number) => progress.expect(rows), read: (rows: number) => progress.add(rows) };
+    return verifyAll(database, { watcher, ...(checkpoint && { checkpoint }) });
   });
 }
 

@@ -13,10 +13,11 @@ import {
   commandConfig,
   setAction,
 } from "../command.ts";
+import { untilStopped } from "../interruption.ts";
+import { type Progress, withProgress } from "../progress.ts";
 import { printError } from "../terminal.ts";
 import { type AnsweredItem, BulkClient, type Target } from "./bulk-client.ts";
 import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
-import { Progress } from "./progress.ts";
 
 /** Small enough to see progress, and large enough that the request costs little beside its transfers. */
 const ITEMS = 100;
@@ -31,6 +32,7 @@ interface Options {
   readonly url?: string;
   readonly result?: string;
   readonly dryRun?: true;
+  readonly json?: true;
 }
 
 export function addPayoutCommands(program: Command): void {
@@ -59,14 +61,7 @@ export function addPayoutCommands(program: Command): void {
 
 async function runPayout(file: string, options: Options): Promise<CommandResult> {
   const payout = await readFileOf(file);
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort();
-  process.once("SIGINT", stop);
-  try {
-    return await send(file, payout, options, stopping.signal);
-  } finally {
-    process.off("SIGINT", stop);
-  }
+  return untilStopped((stopping) => send(file, payout, options, stopping));
 }
 
 /** @throws CommandFailed if a line cannot be sent; all such lines have been printed */
@@ -103,7 +98,8 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     if (!isDryRun) await writeAtomically(resultFile, text, 0o600);
   };
   try {
-    await sendAll(client, open, isDryRun, results);
+    const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
+    await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
   } catch (error) {
     await save();
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
@@ -125,29 +121,24 @@ async function sendAll(
   open: readonly PayoutLine[],
   isDryRun: boolean,
   results: Map<PayoutLine, LineResult>,
+  progress: Progress,
 ): Promise<void> {
-  if (open.length === 0) return;
-  const progress = new Progress(open.length);
-  try {
-    let remaining = open;
-    for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
-      if (round > 1) await client.pause(round);
-      const unsettled: PayoutLine[] = [];
-      for (let from = 0; from < remaining.length; from += ITEMS) {
-        const some = remaining.slice(from, from + ITEMS);
-        const answered = await client.send(
-          some.map(({ item }) => item),
-          isDryRun,
-        );
-        for (const [i, line] of some.entries()) results.set(line, resultOf(answered[i]));
-        const before = unsettled.length;
-        unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
-        progress.add(some.length - (unsettled.length - before));
-      }
-      remaining = unsettled;
+  let remaining = open;
+  for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
+    if (round > 1) await client.pause(round);
+    const unsettled: PayoutLine[] = [];
+    for (let from = 0; from < remaining.length; from += ITEMS) {
+      const some = remaining.slice(from, from + ITEMS);
+      const answered = await client.send(
+        some.map(({ item }) => item),
+        isDryRun,
+      );
+      for (const [i, line] of some.entries()) results.set(line, resultOf(answered[i]));
+      const before = unsettled.length;
+      unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
+      progress.add(some.length - (unsettled.length - before));
     }
-  } finally {
-    progress.end();
+    remaining = unsettled;
   }
 }
 

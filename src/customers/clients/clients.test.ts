@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
+import { TESTER } from "../../../test/support/movements.ts";
 import { unwrap } from "../../../test/support/results.ts";
 import { until } from "../../../test/support/until.ts";
+import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
@@ -33,7 +35,7 @@ function clientsOn({ database }: TestDatabase): Clients {
 }
 
 async function newClient(): Promise<ShownSecret> {
-  return unwrap(await clients.create({ customerId, scopes: ["exchange:read_order", "*"] }));
+  return unwrap(await clients.create({ customerId, scopes: ["exchange:read_order", "*"] }, TESTER));
 }
 
 test("a client authenticates with the secret that was shown when it was created", async () => {
@@ -45,14 +47,14 @@ test("a client authenticates with the secret that was shown when it was created"
 
 test("client_id and secret may be chosen", async () => {
   const request = { customerId, scopes: ["*"], clientId: "acme", secret: "correct horse" };
-  expect(await clients.create(request)).toEqual(done({ clientId: "acme", secret: "correct horse" }));
+  expect(await clients.create(request, TESTER)).toEqual(done({ clientId: "acme", secret: "correct horse" }));
   expect(await clients.authenticate("acme", "correct horse", ADDRESS)).toMatchObject({ value: { clientId: "acme" } });
   expect(await clients.authenticate("acme", "battery staple", ADDRESS)).toEqual(reject("client_authentication_failed"));
 });
 
 test("a client_id is created once, also by concurrent requests", async () => {
   const request = { customerId, scopes: ["*"], clientId: "twice" };
-  const made = await Promise.all([clients.create(request), clients.create(request)]);
+  const made = await Promise.all([clients.create(request, TESTER), clients.create(request, TESTER)]);
   expect(made).toContainEqual(reject("client_already_exists"));
   const [shown] = made.filter(({ kind }) => kind === "done").map(unwrap);
   expect(await clients.authenticate("twice", shown?.secret ?? "", ADDRESS)).toMatchObject({
@@ -73,13 +75,13 @@ test.each([
   ["an empty scope", { scopes: [""] }, "malformed_scope"],
   ["an unknown customer", { customerId: ids.next() as CustomerId }, "customer_not_found"],
 ])("a client with %s is rejected", async (_, fields, rejection) => {
-  expect(await clients.create({ customerId, scopes: ["*"], ...fields })).toEqual(reject(rejection));
+  expect(await clients.create({ customerId, scopes: ["*"], ...fields }, TESTER)).toEqual(reject(rejection));
 });
 
 test("an unknown client, a disabled one and a wrong secret are rejected", async () => {
   const { clientId, secret } = await newClient();
   const disabled = await newClient();
-  expect(await clients.disable(disabled.clientId)).toEqual(PASSED);
+  expect(await clients.disable(disabled.clientId, TESTER)).toEqual(PASSED);
   expect(await clients.authenticate("nobody", secret, ADDRESS)).toEqual(reject("unknown_client"));
   expect(await clients.authenticate(disabled.clientId, disabled.secret, ADDRESS)).toEqual(
     reject("client_authentication_failed"),
@@ -91,7 +93,7 @@ test("an unknown client, a disabled one and a wrong secret are rejected", async 
 
 test("after a rotation the old secret works until the overlap ends, the new one at once and for good", async () => {
   const { clientId, secret } = await newClient();
-  const rotated = unwrap(await clients.rotateSecret(clientId, 10 * MINUTE));
+  const rotated = unwrap(await clients.rotateSecret(clientId, 10 * MINUTE, TESTER));
   expect(rotated.secret).not.toBe(secret);
   now = (now + 10 * MINUTE - 1) as Instant;
   expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ value: { clientId } });
@@ -103,18 +105,18 @@ test("after a rotation the old secret works until the overlap ends, the new one 
 
 test("a rotation without overlap ends the old secret at once and removes what had expired", async () => {
   const { clientId, secret } = await newClient();
-  const second = await clients.rotateSecret(clientId, 0);
+  const second = await clients.rotateSecret(clientId, 0, TESTER);
   expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("client_authentication_failed"));
-  const third = await clients.rotateSecret(clientId, MINUTE);
+  const third = await clients.rotateSecret(clientId, MINUTE, TESTER);
   expect(await secretsOf(clientId)).toHaveLength(2);
   expect([second.kind, third.kind]).toEqual(["done", "done"]);
 });
 
 test("a rotation without overlap also ends a secret that an earlier overlap had kept alive", async () => {
   const { clientId, secret: leaked } = await newClient();
-  const second = unwrap(await clients.rotateSecret(clientId, 24 * 60 * MINUTE));
+  const second = unwrap(await clients.rotateSecret(clientId, 24 * 60 * MINUTE, TESTER));
   expect(await clients.authenticate(clientId, leaked, ADDRESS)).toMatchObject({ value: { clientId } });
-  const third = unwrap(await clients.rotateSecret(clientId, 0));
+  const third = unwrap(await clients.rotateSecret(clientId, 0, TESTER));
   const answers = [leaked, second.secret, third.secret].map((each) => clients.authenticate(clientId, each, ADDRESS));
   expect(await Promise.all(answers)).toEqual([
     reject("client_authentication_failed"),
@@ -125,29 +127,29 @@ test("a rotation without overlap also ends a secret that an earlier overlap had 
 
 test("a disabled client is given no new secret, and keeps those that it had", async () => {
   const { clientId } = await newClient();
-  await clients.disable(clientId);
+  await clients.disable(clientId, TESTER);
   const before = await secretsOf(clientId);
-  expect(await clients.rotateSecret(clientId, 0)).toEqual(reject("client_disabled"));
+  expect(await clients.rotateSecret(clientId, 0, TESTER)).toEqual(reject("client_disabled"));
   expect(await secretsOf(clientId)).toEqual(before);
 });
 
 test("a later rotation does not lengthen the life of a secret that is to end sooner", async () => {
   const { clientId, secret } = await newClient();
-  await clients.rotateSecret(clientId, MINUTE);
-  await clients.rotateSecret(clientId, 60 * MINUTE);
+  await clients.rotateSecret(clientId, MINUTE, TESTER);
+  await clients.rotateSecret(clientId, 60 * MINUTE, TESTER);
   now = (now + MINUTE) as Instant;
   expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("client_authentication_failed"));
 });
 
 test("rotations at the same time leave one secret that does not end", async () => {
   const { clientId } = await newClient();
-  await Promise.all(Array.from({ length: 4 }, () => clients.rotateSecret(clientId, MINUTE)));
+  await Promise.all(Array.from({ length: 4 }, () => clients.rotateSecret(clientId, MINUTE, TESTER)));
   expect((await secretsOf(clientId)).filter((each) => each.expires_at === null)).toHaveLength(1);
 });
 
 test("an unknown client is neither rotated nor disabled", async () => {
-  expect(await clients.rotateSecret("nobody", 0)).toEqual(reject("client_not_found"));
-  expect(await clients.disable("nobody")).toEqual(reject("client_not_found"));
+  expect(await clients.rotateSecret("nobody", 0, TESTER)).toEqual(reject("client_not_found"));
+  expect(await clients.disable("nobody", TESTER)).toEqual(reject("client_not_found"));
 });
 
 const restrictionOf = async (clientId: string, since: Instant): Promise<string[] | undefined> => {
@@ -162,9 +164,9 @@ test("a disabled client may call from nowhere, and keeps the time at which it wa
   const { clientId } = await newClient();
   expect(await restrictionOf(clientId, 0 as Instant)).toBeUndefined();
   const disabledAt = now;
-  await clients.disable(clientId);
+  await clients.disable(clientId, TESTER);
   now = (now + MINUTE) as Instant;
-  await clients.disable(clientId);
+  await clients.disable(clientId, TESTER);
   expect(await restrictionOf(clientId, disabledAt)).toEqual([]);
   expect(await restrictionOf(clientId, (disabledAt + 1) as Instant)).toBeUndefined();
 });
@@ -173,7 +175,7 @@ const networks = (...texts: string[]): Network[] => texts.map((text) => parseNet
 
 test("a client with networks authenticates from there only, and a wrong secret is rejected alike from everywhere", async () => {
   const made = unwrap(
-    await clients.create({ customerId, scopes: ["*"], networks: networks("192.0.2.0/24", "2001:db8::/32") }),
+    await clients.create({ customerId, scopes: ["*"], networks: networks("192.0.2.0/24", "2001:db8::/32") }, TESTER),
   );
   const from = (address: string) => clients.authenticate(made.clientId, made.secret, address);
   for (const address of ["192.0.2.255", "::ffff:192.0.2.1", "2001:db8::7"]) {
@@ -187,20 +189,20 @@ test("a client with networks authenticates from there only, and a wrong secret i
 
 test("a client's networks can be changed and removed, and are listed until then", async () => {
   const { clientId, secret } = await newClient();
-  expect(await clients.restrict(clientId, networks("198.51.100.7"))).toEqual(PASSED);
+  expect(await clients.restrict(clientId, networks("198.51.100.7"), TESTER)).toEqual(PASSED);
   expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("address_not_allowed"));
   expect(await restrictionOf(clientId, now)).toEqual(["198.51.100.7/32"]);
-  expect(await clients.restrict(clientId, networks("192.0.2.0/24"))).toEqual(PASSED);
+  expect(await clients.restrict(clientId, networks("192.0.2.0/24"), TESTER)).toEqual(PASSED);
   expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ value: { clientId } });
-  expect(await clients.restrict(clientId, undefined)).toEqual(PASSED);
+  expect(await clients.restrict(clientId, undefined, TESTER)).toEqual(PASSED);
   expect(await clients.authenticate(clientId, secret, "203.0.113.1")).toMatchObject({ value: { clientId } });
   expect(await restrictionOf(clientId, now)).toBeUndefined();
 });
 
 test("a disabled client with networks is listed as disabled only", async () => {
   const { clientId } = await newClient();
-  await clients.restrict(clientId, networks("192.0.2.0/24"));
-  await clients.disable(clientId);
+  await clients.restrict(clientId, networks("192.0.2.0/24"), TESTER);
+  await clients.disable(clientId, TESTER);
   expect(await restrictionOf(clientId, now)).toEqual([]);
   // Long after, when no token of it can live any more, it is still shut out.
   expect(await restrictionOf(clientId, (now + 1) as Instant)).toEqual([]);
@@ -208,7 +210,7 @@ test("a disabled client with networks is listed as disabled only", async () => {
 
 test("a forbidden address does not count as a use of the secret", async () => {
   const { clientId, secret } = await newClient();
-  await clients.restrict(clientId, networks("198.51.100.7"));
+  await clients.restrict(clientId, networks("198.51.100.7"), TESTER);
   await clients.authenticate(clientId, secret, ADDRESS);
   expect(await lastUsedAt(clientId)).toBeNull();
 });
@@ -216,15 +218,15 @@ test("a forbidden address does not count as a use of the secret", async () => {
 test("a client has at most a hundred networks, and an empty list is rejected", async () => {
   const { clientId } = await newClient();
   const many = (count: number) => networks(...Array.from({ length: count }, (_, i) => `10.0.0.${i}`));
-  expect(await clients.restrict(clientId, many(100))).toEqual(PASSED);
+  expect(await clients.restrict(clientId, many(100), TESTER)).toEqual(PASSED);
   for (const rejected of [many(101), []]) {
-    expect(await clients.restrict(clientId, rejected)).toEqual(reject("wrong_number_of_networks"));
-    expect(await clients.create({ customerId, scopes: ["*"], networks: rejected })).toEqual(
+    expect(await clients.restrict(clientId, rejected, TESTER)).toEqual(reject("wrong_number_of_networks"));
+    expect(await clients.create({ customerId, scopes: ["*"], networks: rejected }, TESTER)).toEqual(
       reject("wrong_number_of_networks"),
     );
   }
   expect(await restrictionOf(clientId, now)).toHaveLength(100);
-  expect(await clients.restrict("nobody", undefined)).toEqual(reject("client_not_found"));
+  expect(await clients.restrict("nobody", undefined, TESTER)).toEqual(reject("client_not_found"));
 });
 
 test("the last use of a secret is recorded at most once a minute, and a wrong secret is no use", async () => {
@@ -284,3 +286,26 @@ function untilLastUsed(clientId: string, at: number): Promise<void> {
 async function lastUsedAt(clientId: string): Promise<Instant | null | undefined> {
   return (await secretsOf(clientId))[0]?.last_used_at;
 }
+
+test("while a customer is disabled its clients get no tokens, and those that they have are restricted", async () => {
+  const shown = unwrap(await clients.create({ customerId, scopes: ["*"] }, TESTER));
+  const known = async () => (await clients.authenticate(shown.clientId, shown.secret, ADDRESS)).kind;
+  const isRestricted = async () =>
+    (await clients.listRestricted(0 as Instant)).some(({ clientId }) => clientId === shown.clientId);
+  expect([await known(), await isRestricted()]).toEqual(["done", false]);
+  await testing.owner.rows("update customer set disabled_at = now() where id = $1", [customerId]);
+  expect([await known(), await isRestricted()]).toEqual(["rejected", true]);
+  await testing.owner.rows("update customer set disabled_at = null where id = $1", [customerId]);
+  expect([await known(), await isRestricted()]).toEqual(["done", false]);
+});
+
+test("a client that is restricted to networks has none while its customer is disabled", async () => {
+  const networks = [must(parseNetwork("192.0.2.0/24"), "a network")];
+  const { clientId } = unwrap(await clients.create({ customerId, scopes: ["*"], networks }, TESTER));
+  await testing.owner.rows("update customer set disabled_at = now() where id = $1", [customerId]);
+  const restricted = new Map(
+    (await clients.listRestricted(0 as Instant)).map((one) => [one.clientId, one.networks()] as const),
+  );
+  await testing.owner.rows("update customer set disabled_at = null where id = $1", [customerId]);
+  expect(restricted.get(clientId)).toEqual([]);
+});

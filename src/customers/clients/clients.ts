@@ -2,10 +2,12 @@
  * API clients, which call on behalf of a customer. A client has a client_id, authenticates by a secret, and holds scopes.
  * A secret is shown once, when it is created; only its digest is stored.
  */
-import { type Database, serverError } from "../../postgres/database.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import { recordConfigurationWrite } from "../../ledger/configuration-writes.ts";
+import { type Database, type Queryable, serverError } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";
 import { assert } from "../../std/assert.ts";
-import { type ComparedClock, type Instant, requireCorrectTime } from "../../std/clock.ts";
+import { type ComparedClock, formatInstant, type Instant, requireCorrectTime } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { isWithin, type Network } from "../../std/network.ts";
 import { type Check, done, PASSED, type Result, reject } from "../../std/result.ts";
@@ -15,16 +17,17 @@ import {
   type ClientFilter,
   endSecrets,
   findClient,
+  getListedClient,
   insertClient,
   insertSecret,
   type ListedClient,
+  type LockedClient,
   listClients,
   listRestricted,
   lockClient,
   type RestrictedClient,
   type StoredSecret,
   setDisabled,
-  setDisabledOf,
   setLastUsed,
   setNetworks,
 } from "./store.ts";
@@ -109,7 +112,7 @@ export class Clients {
   }
 
   /** Creates a client with one secret. Does not check that its scopes exist. */
-  async create(request: NewClient): Promise<Result<ShownSecret, NewClientRejection>> {
+  async create(request: NewClient, caller: Caller): Promise<Result<ShownSecret, NewClientRejection>> {
     const { customerId, scopes, networks, clientId = this.#ids.next(), secret = generateSecret() } = request;
     if (!isVisible(clientId, CLIENT_ID_MAX_LENGTH)) return reject("malformed_client_id");
     if (!isVisible(secret, SECRET_MAX_LENGTH)) return reject("malformed_secret");
@@ -119,7 +122,12 @@ export class Clients {
     const digest = { id: this.#ids.next(), ...(await digestSecret(secret)) };
     const client = { clientId, customerId, scopes, networks };
     try {
-      const made = await insertClient(this.#database, client, digest, this.#clock.now());
+      const made = await this.#database.transaction(async (transaction) => {
+        if (!(await insertClient(transaction, client, digest, this.#clock.now()))) return false;
+        const details = { scopes: scopes.join(","), networks: textOfNetworks(networks), secret_id: digest.id };
+        await recordClientWrite(transaction, caller, clientId, customerId, details);
+        return true;
+      });
       if (made) return done({ clientId, secret });
       await waitForStandby(this.#database);
       return reject("client_already_exists");
@@ -137,18 +145,21 @@ export class Clients {
   async rotateSecret(
     clientId: string,
     overlapMs: number,
+    caller: Caller,
   ): Promise<Result<ShownSecret, "client_not_found" | "client_disabled">> {
     assert(overlapMs >= 0, "an overlap is not negative");
     // With a clock years ahead, the old secrets would stay valid for years.
     requireCorrectTime(this.#clock);
     const secret = generateSecret();
     const digest = { id: this.#ids.next(), ...(await digestSecret(secret)) };
-    return this.#database.transaction(async (transaction) => {
-      const live = await lockClient(transaction, clientId);
-      if (live.kind === "rejected") return live;
+    return this.#changeClient(clientId, async (transaction, { customerId, isDisabled }) => {
+      if (isDisabled) return reject("client_disabled");
       const now = this.#clock.now();
-      await endSecrets(transaction, clientId, now, (now + overlapMs) as Instant);
+      const until = (now + overlapMs) as Instant;
+      await endSecrets(transaction, clientId, now, until);
       await insertSecret(transaction, clientId, digest, now);
+      const details = { secret_id: digest.id, other_secrets_end_at: formatInstant(until) };
+      await recordClientWrite(transaction, caller, clientId, customerId, details);
       return done({ clientId, secret });
     });
   }
@@ -161,19 +172,58 @@ export class Clients {
   async restrict(
     clientId: string,
     networks: readonly Network[] | undefined,
+    caller: Caller,
   ): Promise<Check<"client_not_found" | "wrong_number_of_networks">> {
     if (!isListOfNetworks(networks)) return reject("wrong_number_of_networks");
-    return (await setNetworks(this.#database, clientId, networks)) ? PASSED : reject("client_not_found");
+    return this.#changeClient(clientId, async (transaction, { customerId }) => {
+      await setNetworks(transaction, clientId, networks);
+      await recordClientWrite(transaction, caller, clientId, customerId, { networks: textOfNetworks(networks) });
+      return PASSED;
+    });
   }
 
-  /** Disables a client for good. It gets no more tokens, and its valid ones are rejected within seconds (`listRestricted`). */
-  async disable(clientId: string): Promise<Check<"client_not_found">> {
-    return (await setDisabled(this.#database, clientId, this.#clock.now())) ? PASSED : reject("client_not_found");
+  /**
+   * Disables a client for good. It gets no more tokens, and its valid ones are rejected within seconds (`listRestricted`).
+   * An already disabled client keeps its time.
+   */
+  disable(clientId: string, caller: Caller): Promise<Check<"client_not_found">> {
+    return this.#changeClient(clientId, async (transaction, client) => {
+      await this.#disableLocked(transaction, clientId, client, caller);
+      return PASSED;
+    });
   }
 
   /** The same, for a customer that disables one of its own. @returns undefined when it has none of this client_id */
-  disableOf(customerId: CustomerId, clientId: string): Promise<ListedClient | undefined> {
-    return setDisabledOf(this.#database, customerId, clientId, this.#clock.now());
+  async disableOf(customerId: CustomerId, clientId: string, caller: Caller): Promise<ListedClient | undefined> {
+    const disabled = await this.#changeClient(clientId, async (transaction, client) => {
+      if (client.customerId !== customerId) return reject("client_not_found");
+      await this.#disableLocked(transaction, clientId, client, caller);
+      return done(await getListedClient(transaction, clientId));
+    });
+    return disabled.kind === "done" ? disabled.value : undefined;
+  }
+
+  async #disableLocked(
+    transaction: Queryable,
+    clientId: string,
+    { customerId, isDisabled }: LockedClient,
+    caller: Caller,
+  ): Promise<void> {
+    if (isDisabled) return;
+    const now = this.#clock.now();
+    await setDisabled(transaction, clientId, now);
+    await recordClientWrite(transaction, caller, clientId, customerId, { disabled_at: formatInstant(now) });
+  }
+
+  /** Changes of one client are made one after the other. */
+  #changeClient<Value, Why extends string>(
+    clientId: string,
+    work: (transaction: Queryable, client: LockedClient) => Promise<Result<Value, Why>>,
+  ): Promise<Result<Value, Why | "client_not_found">> {
+    return this.#database.transaction(async (transaction) => {
+      const client = await lockClient(transaction, clientId);
+      return client === undefined ? reject("client_not_found") : work(transaction, client);
+    });
   }
 
   /** A customer's clients, without their secrets. */
@@ -226,6 +276,19 @@ export function isGenerated(secret: string): boolean {
 
 function isVisible(text: string, maxLength: number): boolean {
   return text.length <= maxLength && VISIBLE.test(text);
+}
+
+const textOfNetworks = (networks: readonly Network[] | undefined): string =>
+  networks?.map(({ text }) => text).join(",") ?? "anywhere";
+
+function recordClientWrite(
+  transaction: Queryable,
+  caller: Caller,
+  clientId: string,
+  customerId: CustomerId,
+  details: Readonly<Record<string, string>>,
+): Promise<void> {
+  return recordConfigurationWrite(transaction, caller, { kind: "client", subject: clientId, customerId, details });
 }
 
 /** Rejects an empty list, which would disable the client. */

@@ -1,11 +1,10 @@
-import type { Queryable } from "../../postgres/database.ts";
+import { type Queryable, sqlTime } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
-import { type Check, PASSED, reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
-import { joined, sql, statementOf, textOf } from "../list-queries.ts";
+import { type Filter, listOf, sql } from "../list-queries.ts";
 import type { SecretDigest } from "./secrets.ts";
 
 /** A secret as stored. Not valid from `expiresAt` on. */
@@ -22,6 +21,7 @@ export interface StoredClient {
   readonly scopes: readonly string[];
   /** The networks that it may call from; undefined: any. */
   readonly networks: readonly Network[] | undefined;
+  /** Of the client, or else of its customer. */
   readonly disabledAt: Instant | undefined;
   readonly secrets: readonly StoredSecret[];
 }
@@ -61,9 +61,11 @@ export async function insertClient(
 /** A client with its secrets, including expired ones, oldest first. */
 export async function findClient(database: Queryable, clientId: string): Promise<StoredClient | undefined> {
   const rows = await database.rows<ClientRow>(
-    `select client.client_id, client.customer_id, client.scopes, client.networks::text[], client.disabled_at,
+    `select client.client_id, client.customer_id, client.scopes, client.networks::text[],
+            coalesce(client.disabled_at, customer.disabled_at) as disabled_at,
             secret.id, secret.scheme, secret.salt, secret.digest, secret.expires_at, secret.last_used_at
        from client
+       join customer on customer.id = client.customer_id
        left join client_secret secret on secret.client_id = client.client_id
       where client.client_id = $1
       order by secret.id`,
@@ -88,17 +90,18 @@ export async function findClient(database: Queryable, clientId: string): Promise
   };
 }
 
-/** Locks a client that is not disabled, so that rotations and disabling it are serialised. */
-export async function lockClient(
-  transaction: Queryable,
-  clientId: string,
-): Promise<Check<"client_not_found" | "client_disabled">> {
-  const [found] = await transaction.rows<{ disabled: boolean }>(
-    "select disabled_at is not null as disabled from client where client_id = $1 for update",
+/** Locks a client, so that changes of it are serialised. */
+export async function lockClient(transaction: Queryable, clientId: string): Promise<LockedClient | undefined> {
+  const [found] = await transaction.rows<{ customer_id: CustomerId; disabled: boolean }>(
+    "select customer_id, disabled_at is not null as disabled from client where client_id = $1 for update",
     [clientId],
   );
-  if (found === undefined) return reject("client_not_found");
-  return found.disabled ? reject("client_disabled") : PASSED;
+  return found && { customerId: found.customer_id, isDisabled: found.disabled };
+}
+
+export interface LockedClient {
+  readonly customerId: CustomerId;
+  readonly isDisabled: boolean;
 }
 
 /** Removes expired secrets, and makes valid ones expire at `until` at the latest. */
@@ -132,28 +135,15 @@ export async function insertSecret(
   );
 }
 
-/** An already disabled client keeps its time. @returns false if there is no such client */
-export async function setDisabled(database: Queryable, clientId: string, now: Instant): Promise<boolean> {
-  const found = await database.rows(
-    "update client set disabled_at = coalesce(disabled_at, $2) where client_id = $1 returning 1",
-    [clientId, formatInstant(now)],
-  );
-  return found.length === 1;
+export async function setDisabled(transaction: Queryable, clientId: string, now: Instant): Promise<void> {
+  await transaction.rows("update client set disabled_at = $2 where client_id = $1", [clientId, formatInstant(now)]);
 }
 
-/** Disables a client of this customer; an already disabled one keeps its time. */
-export async function setDisabledOf(
-  database: Queryable,
-  customerId: CustomerId,
-  clientId: string,
-  now: Instant,
-): Promise<ListedClient | undefined> {
-  const [row] = await database.rows<ListedRow>(
-    `update client set disabled_at = coalesce(disabled_at, $3) where client_id = $1 and customer_id = $2
-     returning client_id, scopes, networks::text[], created_at, disabled_at`,
-    [clientId, customerId, formatInstant(now)],
-  );
-  return row && listedClient(row);
+export async function getListedClient(transaction: Queryable, clientId: string): Promise<ListedClient> {
+  const [row] = await transaction.rows<ListedRow>(`select ${LISTED_COLUMNS} from client where client_id = $1`, [
+    clientId,
+  ]);
+  return listedClient(must(row, "a locked client is there"));
 }
 
 /** A customer's client without its secrets. */
@@ -167,53 +157,34 @@ export interface ListedClient {
   readonly disabledAt: Instant | undefined;
 }
 
-/** Undefined does not filter. */
-export interface ClientFilter {
-  readonly customerId: CustomerId;
-  /** Each client has to be in all of these lists. */
-  readonly clientIds: readonly (readonly string[] | undefined)[];
-  readonly isDisabled: boolean | undefined;
-  readonly order: "ASC" | "DESC";
-  readonly after: ClientPosition | undefined;
-  readonly limit: number;
-}
-
 /** In order of creation. */
 export interface ClientPosition {
   readonly createdAt: Instant;
   readonly clientId: string;
 }
 
-export async function listClients(database: Queryable, filter: ClientFilter): Promise<ListedClient[]> {
-  const { customerId, clientIds, isDisabled, order, after, limit } = filter;
-  const where = [sql`customer_id = ${customerId}`];
-  for (const ids of clientIds) if (ids !== undefined) where.push(sql`client_id = any(${ids})`);
-  if (isDisabled !== undefined) where.push(sql`(disabled_at is not null) = ${isDisabled}`);
-  const isForth = order === "ASC";
-  if (after !== undefined) {
-    const position = sql`(${formatInstant(after.createdAt)}::timestamptz, ${after.clientId})`;
-    where.push(sql`(created_at, client_id) ${textOf(isForth ? ">" : "<")} ${position}`);
-  }
-  const sorted = textOf(isForth ? "created_at, client_id" : "created_at desc, client_id desc");
-  const { text, values } = statementOf(
-    sql`select client_id, scopes, networks::text[], created_at, disabled_at from client
-         where ${joined(where, " and ")} order by ${sorted} limit ${limit}`,
-  );
-  const rows = await database.rows<ListedRow>(text, values);
-  return rows.map(listedClient);
-}
+const BY_CREATION = {
+  columns: ["created_at", "client_id"],
+  valuesAt: ({ createdAt, clientId }: ClientPosition) => [sqlTime(createdAt), clientId],
+};
 
-/** @returns false if there is no such client */
+const CONDITIONS = {
+  ids: (ids: readonly string[]) => sql`client_id = any(${ids})`,
+  clientIds: (clientIds: readonly string[]) => sql`client_id = any(${clientIds})`,
+  isDisabled: (isDisabled: boolean) => sql`(disabled_at is not null) = ${isDisabled}`,
+};
+
+export type ClientFilter = Filter<typeof CONDITIONS, ClientPosition>;
+
 export async function setNetworks(
-  database: Queryable,
+  transaction: Queryable,
   clientId: string,
   networks: readonly Network[] | undefined,
-): Promise<boolean> {
-  const found = await database.rows(
-    "update client set networks = $2::text[]::cidr[] where client_id = $1 returning 1",
-    [clientId, sqlNetworks(networks)],
-  );
-  return found.length === 1;
+): Promise<void> {
+  await transaction.rows("update client set networks = $2::text[]::cidr[] where client_id = $1", [
+    clientId,
+    sqlNetworks(networks),
+  ]);
 }
 
 /** A client that is limited to networks; to none if it is disabled. */
@@ -223,12 +194,17 @@ export interface RestrictedClient {
   readonly networks: () => readonly Network[];
 }
 
-/** Clients disabled at this time or later, and clients limited to networks. */
+/** Clients disabled at this time or later, themselves or with their customer, and clients limited to networks. */
 export async function listRestricted(database: Queryable, since: Instant): Promise<RestrictedClient[]> {
   const rows = await database.rows<{ client_id: string; networks: string }>(
     `select client_id, case when disabled_at is null then array_to_string(networks, ',') else '' end as networks
        from client
-      where disabled_at >= $1 or networks is not null`,
+      where disabled_at >= $1 or networks is not null
+     union all
+     select client.client_id, '' from customer join client on client.customer_id = customer.id
+      where customer.disabled_at >= $1
+      -- Of two rows of a client, that without networks comes last, and holds.
+      order by networks desc`,
     [formatInstant(since)],
   );
   return rows.map((row) => ({ clientId: row.client_id, networks: networksIn(row.networks) }));
@@ -248,7 +224,7 @@ export async function setLastUsed(
   );
 }
 
-interface ListedRow {
+export interface ListedRow {
   readonly client_id: string;
   readonly scopes: string[];
   readonly networks: string[] | null;
@@ -256,12 +232,21 @@ interface ListedRow {
   readonly disabled_at: Instant | null;
 }
 
-const listedClient = (row: ListedRow): ListedClient => ({
+export const listedClient = (row: ListedRow): ListedClient => ({
   clientId: row.client_id,
   scopes: row.scopes,
   networks: row.networks ?? undefined,
   createdAt: row.created_at,
   disabledAt: row.disabled_at ?? undefined,
+});
+
+export const LISTED_COLUMNS =
+  "client.client_id, client.scopes, client.networks::text[], client.created_at, client.disabled_at";
+
+export const listClients = listOf({
+  table: { name: "client", columns: LISTED_COLUMNS, read: listedClient },
+  sortKey: BY_CREATION,
+  conditions: CONDITIONS,
 });
 
 interface ClientRow extends Partial<SecretRow> {

@@ -15,7 +15,7 @@ import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import type { CustomerId } from "../customer-id.ts";
-import { type Filter, listOf, sql } from "../list-queries.ts";
+import { allOf, type Filter, listOf, sql } from "../list-queries.ts";
 
 export interface Profile extends StateRow {
   readonly id: ProfileId;
@@ -94,4 +94,4 @@ const CONDITIONS = {
 
 export type ProfileFilter = Filter<typeof CONDITIONS, Parameters<typeof BY_CREATION.valuesAt>[0]>;
 
-export const listProfiles = listOf({ table: profileTable, sortKey: BY_CREATION, conditions: CONDITIONS });
+export const listProfiles = listOf({ table: allOf(profileTable), sortKey: BY_CREATION, conditions: CONDITIONS });

@@ -10,10 +10,11 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
+import { Outage } from "../../std/outage.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
 import { countRows, digestOfFacts, rowsOf } from "../event-rows.ts";
 import type { Fact } from "../facts.ts";
-import { type Cut, findLastCut, readLastNumbers, writeCut } from "../store.ts";
+import { type Cut, findLastCut, hasEndsOfLog, readLastNumbers, writeCut } from "../store.ts";
 import { findNext, readContent } from "./cut-content.ts";
 import { NO_HEADS } from "./event-batch.ts";
 import type { RecentBatches } from "./recent-batches.ts";
@@ -53,9 +54,12 @@ export const EVENTS_LEASE = "events";
 
 /** How often other nodes' batches are looked for. */
 const POLL_MS = 50;
-/** The rest after a cut, in multiples of what it took, and for each of its events: few are published soon, many in large cuts. */
-const REST = 3;
-const REST_OF_EVENT_MS = 0.25;
+/**
+ * The rest after a cut, by the root of the number of its events: few are published soon, and the more there are in a second,
+ * the fewer cuts. Not in multiples of what it took: on a busy machine that is mostly waiting.
+ */
+const SHORTEST_REST_MS = 12;
+const REST_OF_ROOT_MS = 8;
 const LONGEST_REST_MS = 250;
 const STANDBY_MS = 750;
 const FAILURE_PAUSE_MS = 500;
@@ -68,12 +72,16 @@ export class Publisher {
   readonly #end = new WakeSignal();
   #lease: Lease | undefined;
   #isStopping = false;
-  #failures = 0;
+  readonly #outage: Outage;
   #running: Promise<void> | undefined;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#retention = new Retention(options);
+    this.#outage = new Outage(
+      (error) => options.log({ kind: "failed", error }),
+      (failures) => options.log({ kind: "recovered", failures }),
+    );
   }
 
   start(): void {
@@ -94,7 +102,7 @@ export class Publisher {
       try {
         this.#lease = await takeLease(database.commits, EVENTS_LEASE, holder, leaseMs);
       } catch (error) {
-        if (!(error instanceof DatabaseAway)) this.#onFailure(error);
+        if (!(error instanceof DatabaseAway)) this.#outage.failed(error);
       }
       if (this.#lease !== undefined) await this.#lead(this.#lease, leaseMs);
       if (!this.#isStopping) await this.#end.wait(STANDBY_MS * (1 + Math.random()));
@@ -110,7 +118,7 @@ export class Publisher {
       try {
         await this.#publish(lease);
       } catch (error) {
-        this.#onFailure(error);
+        this.#outage.failed(error);
         await this.#end.wait(FAILURE_PAUSE_MS);
       }
     }
@@ -146,29 +154,27 @@ export class Publisher {
       const startedMs = performance.now();
       const cut = await maker.next(lease);
       if (cut === "lost") return this.#loseLease();
-      this.#onSuccess();
+      this.#outage.succeeded();
       const ms = performance.now() - startedMs;
       if (cut !== undefined) this.#options.log({ kind: "published", cut, ms });
       await this.#retention.run();
       if (cut === undefined) await this.#options.committed.wait(POLL_MS);
-      else if (!this.#isStopping) await this.#end.wait(restAfter(cut, ms));
+      else if (!this.#isStopping) await this.#end.wait(restAfter(cut));
     }
-  }
-
-  #onFailure(error: unknown): void {
-    this.#failures += 1;
-    if (this.#failures === 1) this.#options.log({ kind: "failed", error });
-  }
-
-  #onSuccess(): void {
-    const failures = this.#failures;
-    this.#failures = 0;
-    if (failures > 0) this.#options.log({ kind: "recovered", failures });
   }
 }
 
-function restAfter({ events }: Cut, ms: number): number {
-  return Math.min(Math.max(ms * REST, events * REST_OF_EVENT_MS), LONGEST_REST_MS);
+function restAfter({ events }: Cut): number {
+  return Math.min(Math.max(SHORTEST_REST_MS, Math.sqrt(events) * REST_OF_ROOT_MS), LONGEST_REST_MS);
+}
+
+/** The table of events lacks some that were published. The message is for the operator. */
+export class EventsMissing extends Error {
+  override readonly name = "EventsMissing";
+
+  constructor() {
+    super("published events are missing from the database: run parbook events rebuild");
+  }
 }
 
 type MakerOptions = Pick<PublisherOptions, "database" | "clock" | "clockToleranceMs" | "recentBatches">;
@@ -207,12 +213,15 @@ export class CutMaker {
     return { ...cut, customers: new Set(rows.map(({ customerId }) => customerId)) };
   }
 
+  /** @throws EventsMissing rather than give numbers that its customer may have read already */
   async #readNumbers(facts: readonly Fact[]): Promise<void> {
     if (this.#numbers.size > MOST_NUMBERS) this.#numbers.clear();
     const customers = new Set(facts.map(({ customerId }) => customerId));
     const missing = [...customers].filter((customerId) => !this.#numbers.has(customerId));
     if (missing.length === 0) return;
-    for (const [customerId, last] of await readLastNumbers(this.#options.database, missing))
-      this.#numbers.set(customerId, last);
+    const { database } = this.#options;
+    const read = await readLastNumbers(database, missing);
+    if (read.size < missing.length && !(await hasEndsOfLog(database))) throw new EventsMissing();
+    for (const [customerId, last] of read) this.#numbers.set(customerId, last);
   }
 }

@@ -1,5 +1,5 @@
 /** Lists executions for their parties. Ids encode times, so bounds on time are bounds on ids. */
-import { annotationConditions, type Filter, listOf, sql } from "../../customers/list-queries.ts";
+import { allOf, annotationConditions, type Filter, listOf, sql } from "../../customers/list-queries.ts";
 import type { Instant } from "../../std/clock.ts";
 import { EXECUTION_ANNOTATIONS, executionTable } from "../execution.ts";
 import { HIGHEST_EXECUTION, lowestId } from "../execution-id.ts";
@@ -22,4 +22,4 @@ const CONDITIONS = {
 
 export type ExecutionFilter = Filter<typeof CONDITIONS, bigint>;
 
-export const listExecutions = listOf({ table: executionTable, sortKey: BY_ID, conditions: CONDITIONS });
+export const listExecutions = listOf({ table: allOf(executionTable), sortKey: BY_ID, conditions: CONDITIONS });

@@ -1,6 +1,7 @@
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import {
+  allOf,
   annotationConditions,
   byId,
   type Filter,
@@ -118,7 +119,7 @@ function bookedIds(status: OrderStatus, customerId: CustomerId, filter: OpenFilt
 
 export type OrderFilter = Filter<typeof CONDITIONS>;
 
-export const listOrders = listOf({ table: orderTable, sortKey: byId, conditions: CONDITIONS });
+export const listOrders = listOf({ table: allOf(orderTable), sortKey: byId, conditions: CONDITIONS });
 
 interface CancelInput {
   readonly customerId: CustomerId;

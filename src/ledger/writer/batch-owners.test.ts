@@ -18,7 +18,7 @@ const NOW = 1_000_000 as Instant;
 let cache: RowCache;
 let batch: Batch;
 beforeEach(() => {
-  cache = new RowCache(100);
+  cache = new RowCache(100_000);
   batch = new Batch(cache, 1);
 });
 
@@ -75,7 +75,7 @@ test("an owner that is not active, or of which no account changes, is locked", (
   batch.dependOn([ACTIVE_HOLDER]);
   add(batch, { journals: [move(b, a)] });
   expect(checkedHolders()).toMatchObject(isLocked);
-  cache = new RowCache(100);
+  cache = new RowCache(100_000);
   batch = new Batch(cache, 1);
   holds(0n);
   batch.dependOn([ACTIVE_HOLDER, accountKey(a, USD)]);
@@ -88,7 +88,7 @@ test.each([
   ["a decision that needs more of it", [{ table: holderTable, key: a }], "accepted"],
 ] as const)("%s locks an owner, before and after a command that does not", (_what, keys, decision) => {
   for (const order of [0, 1]) {
-    cache = new RowCache(100);
+    cache = new RowCache(100_000);
     batch = new Batch(cache, 1);
     holds(0n);
     if (order === 0) batch.dependOn(keys, decision);

@@ -50,7 +50,7 @@ const noteTable = recordTable<{ id: Uuid }>({
 let cache: RowCache;
 let batch: Batch;
 beforeEach(() => {
-  cache = new RowCache(100);
+  cache = new RowCache(100_000);
   batch = new Batch(cache, 1);
 });
 
@@ -125,7 +125,7 @@ test("the time of a batch is the latest of all its accounts, in any order", () =
     [early, late],
     [late, early],
   ] as const) {
-    cache = new RowCache(100);
+    cache = new RowCache(100_000);
     batch = new Batch(cache, 1);
     remember(a, "10", 7n, from);
     remember(b, "10", 7n, to);
@@ -146,7 +146,7 @@ test("the digest covers what is stored, in a canonical order", () => {
   const notes = [ids.next(), ids.next(), ids.next()];
   const journals = [move("world", a), move("world", b)];
   const digests = [notes, [...notes].reverse()].map((order) => {
-    const one = new Batch(new RowCache(100), 1);
+    const one = new Batch(new RowCache(100_000), 1);
     add(one, { journals, records: order.map((id) => addition(noteTable, { id })) });
     return one.close(NOW);
   });
@@ -190,7 +190,7 @@ test("the digest depends on every stored value", () => {
   const id = ids.next();
   const transfer = move("world", a);
   const close = (journals: Journal[], count: number, at: number, note: Uuid, caller = ENGINE): string => {
-    const one = new Batch(new RowCache(100), 1);
+    const one = new Batch(new RowCache(100_000), 1);
     const states = [change(counterTable, { id, count, version: 0n })];
     add(one, { journals, states, records: [addition(noteTable, { id: note })] }, caller);
     return one.close(at as Instant).digest.toString("hex");

@@ -3,6 +3,7 @@ import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { accept, type Claim, claimKey } from "../decision.ts";
 import { Decider, type Decisions } from "./decider.ts";
+import { BOUNDS } from "./lane-options.ts";
 import { PendingCommand } from "./pending-command.ts";
 
 const NOW = 1_000 as Instant;
@@ -15,7 +16,7 @@ function commandOn(claims: readonly Claim[] = [], deadline = 0): PendingCommand 
 }
 
 test("batches do not go back in time with the clock, until a recovery forgets a clock that was wrong", () => {
-  const decider = new Decider(100);
+  const decider = new Decider(BOUNDS);
   const timeAt = (now: number) => decider.decide([commandOn()], 1, now as Instant).batch?.content.at;
   expect([timeAt(2_000), timeAt(1_000), timeAt(3_000)]).toEqual([2_000, 2_000, 3_000]);
   decider.reset();
@@ -24,7 +25,7 @@ test("batches do not go back in time with the clock, until a recovery forgets a 
 
 test("a batch may be stored until the earliest deadline of its commands", () => {
   const group = [3_000, 2_000, 4_000].map((deadline) => commandOn([], deadline));
-  expect(new Decider(100).decide(group, 1, NOW).batch?.deadline).toBe(2_000);
+  expect(new Decider(BOUNDS).decide(group, 1, NOW).batch?.deadline).toBe(2_000);
 });
 
 const [FIRST, SECOND, THIRD] = ["1", "2", "3"].map((last) => `0190d5a4-0000-7000-8000-00000000000${last}` as Uuid) as [
@@ -57,15 +58,15 @@ test.each([
     [{ id: SECOND, replaces: FIRST }],
   ],
 ])("a ref_id %s", (_name, pending, kind, claims) => {
-  expect(outcomesOf(new Decider(100).decide([pending], 1, NOW))).toEqual({ kinds: [kind], claims });
+  expect(outcomesOf(new Decider(BOUNDS).decide([pending], 1, NOW))).toEqual({ kinds: [kind], claims });
 });
 
 test("a released ref_id goes to one of the commands that found it released, in one batch or in two", () => {
   const released = { id: FIRST, released: true };
   const won = { id: SECOND, replaces: FIRST };
   const together = [claiming(SECOND, released), claiming(THIRD, released)];
-  expect(outcomesOf(new Decider(100).decide(together, 1, NOW))).toEqual({ kinds: ["done", "taken"], claims: [won] });
-  const decider = new Decider(100);
+  expect(outcomesOf(new Decider(BOUNDS).decide(together, 1, NOW))).toEqual({ kinds: ["done", "taken"], claims: [won] });
+  const decider = new Decider(BOUNDS);
   expect(outcomesOf(decider.decide([claiming(SECOND, released)], 1, NOW))).toEqual({ kinds: ["done"], claims: [won] });
   expect(outcomesOf(decider.decide([claiming(THIRD, released)], 1, NOW))).toEqual({ kinds: ["taken"], claims: [] });
 });

@@ -8,6 +8,7 @@ import { LruCache } from "../../std/lru-cache.ts";
 import { type Claim, claimKey, type State } from "../decision.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "../tables.ts";
 import { Batch, type BatchContent } from "./batch.ts";
+import type { LaneBounds } from "./lane-options.ts";
 import type { Decided, PendingCommand } from "./pending-command.ts";
 import { RowCache } from "./reading/row-cache.ts";
 
@@ -38,9 +39,9 @@ export class Decider {
   /** Increments on every reset, so that rows read before it are dropped. */
   #epoch = 0;
 
-  constructor(remembered: number) {
-    this.#cache = new RowCache(remembered);
-    this.#claims = new LruCache(remembered);
+  constructor({ cachedBytes, cachedRefIds }: Pick<LaneBounds, "cachedBytes" | "cachedRefIds">) {
+    this.#cache = new RowCache(cachedBytes);
+    this.#claims = new LruCache(cachedRefIds);
   }
 
   get epoch(): number {

@@ -28,8 +28,9 @@ export interface LaneBounds {
   /** How long after its arrival a command may still take effect. */
   readonly deadlineMs: number;
   readonly leaseMs: number;
-  /** Rows kept in memory per table, and ref_ids. */
-  readonly cachedRows: number;
+  /** Bytes of rows kept in memory, and how many ref_ids. */
+  readonly cachedBytes: number;
+  readonly cachedRefIds: number;
 }
 
 export const BOUNDS: LaneBounds = {
@@ -41,7 +42,8 @@ export const BOUNDS: LaneBounds = {
   pendingPerCustomer: 2_000,
   deadlineMs: 10_000,
   leaseMs: LEASE_MS,
-  cachedRows: 200_000,
+  cachedBytes: 256 * 2 ** 20,
+  cachedRefIds: 200_000,
 };
 
 /** Of every lane. */

@@ -75,7 +75,7 @@ export class Lane {
     this.#clockWatch = new ClockWatch(options.database, options.clock, options.log);
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
-    this.#decider = new Decider(this.#bounds.cachedRows);
+    this.#decider = new Decider(this.#bounds);
     this.#contested = new ExpiringSet(options.clock, LIMITS.contestedMs);
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#decider);
     const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#decider, this.#slot, some);

@@ -14,7 +14,7 @@ const ONE = amountOf("1");
 
 /** A batch of deposits into existing or new accounts, with ref_ids and rows that are only checked. */
 function statementOf(statements: Statements, deposits: number, known: boolean, claims = 0, looked = 0): Statement {
-  const cache = new RowCache(1_000);
+  const cache = new RowCache(1_000_000);
   const batch = new Batch(cache, 1);
   const profile = (): ProfileId => {
     const id = ids.next() as Uuid as ProfileId;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
+import { TESTER } from "../../../test/support/movements.ts";
 import { ClockFault, type Instant } from "../../std/clock.ts";
 import { KeyEncryption } from "./key-encryption.ts";
 import { SigningKeys } from "./signing-keys.ts";
@@ -61,7 +62,7 @@ test("nodes that start at the same moment agree on one key, which signs at once"
 
 test("while the clock is known to be wrong no key is renewed, erased or removed", async () => {
   const keys = await startedNode();
-  await keys.rotate();
+  await keys.rotate(TESTER);
   const before = await testing.database.rows("select * from signing_key order by kid");
   const right = now;
   passTime(365 * DAY);
@@ -69,7 +70,7 @@ test("while the clock is known to be wrong no key is renewed, erased or removed"
   await follow(keys);
   expect(kidsOf(keys)).toHaveLength(2);
   expect(await testing.database.rows("select * from signing_key order by kid")).toEqual(before);
-  await expect(keys.rotate()).rejects.toThrow(new ClockFault(fault));
+  await expect(keys.rotate(TESTER)).rejects.toThrow(new ClockFault(fault));
   expect(await testing.database.rows("select * from signing_key order by kid")).toEqual(before);
   [now, fault] = [right, undefined];
 });
@@ -78,7 +79,7 @@ test("a key is revoked whatever the clock says, and replaced when the time is kn
   const keys = await startedNode();
   const [kid = ""] = kidsOf(keys);
   fault = "the clock of this node is off";
-  expect(await keys.revoke(kid)).toBe("revoked");
+  expect(await keys.revoke(kid, TESTER)).toBe("revoked");
   expect(kidsOf(keys)).toEqual([]);
   fault = undefined;
   await follow(keys);
@@ -99,7 +100,7 @@ test("a new key is published first, signs after ten seconds, and the old one ver
   const keys = await startedNode();
   const old = keys.signing().kid;
   passTime(MINUTE);
-  const fresh = await keys.rotate();
+  const fresh = await keys.rotate(TESTER);
   const other = await startedNode();
   expect(kidsOf(other)).toEqual([old, fresh]);
   passTime(10 * SECOND - 1);
@@ -117,7 +118,7 @@ test("a new key is published first, signs after ten seconds, and the old one ver
 test("a rotation in the first seconds leaves the first key signing until the new one is known", async () => {
   const keys = await startedNode();
   const first = keys.signing().kid;
-  const second = await keys.rotate();
+  const second = await keys.rotate(TESTER);
   expect(keys.signing().kid).toBe(first);
   passTime(10 * SECOND);
   expect(keys.signing().kid).toBe(second);
@@ -125,9 +126,9 @@ test("a rotation in the first seconds leaves the first key signing until the new
 
 test("a rotation removes keys whose last token has expired from the database", async () => {
   const keys = await startedNode();
-  const second = await keys.rotate();
+  const second = await keys.rotate(TESTER);
   passTime(3_600 * SECOND + 10 * MINUTE);
-  const third = await keys.rotate();
+  const third = await keys.rotate(TESTER);
   const rows = await testing.database.rows<{ kid: string }>("select kid from signing_key order by created_at");
   expect(rows.map((row) => row.kid)).toEqual([second, third]);
 });
@@ -136,7 +137,7 @@ test("rotations that meet make one new key together, and both say which", async 
   const [one, another] = [await startedNode(), await startedNode()];
   const { rotations } = await testing.owner.transaction(async (transaction) => {
     await transaction.rows("select 1 from signing_key for update");
-    const rotations = Promise.all([one.rotate(), another.rotate()]);
+    const rotations = Promise.all([one.rotate(TESTER), another.rotate(TESTER)]);
     await vi.waitFor(async () => expect(await waitingForLocks()).toBe(2), { timeout: 10_000 });
     return { rotations };
   });
@@ -153,12 +154,12 @@ async function waitingForLocks(): Promise<number> {
 }
 
 test("the service's own role may rotate", async () => {
-  expect(await node(testing.another()).rotate()).toMatch(/^[\w-]{43}$/);
+  expect(await node(testing.another()).rotate(TESTER)).toMatch(/^[\w-]{43}$/);
 });
 
 test("a key that another node made is found at once when a token names it", async () => {
   const keys = await startedNode();
-  const made = await (await startedNode()).rotate();
+  const made = await (await startedNode()).rotate(TESTER);
   expect(keys.has(made)).toBe(false);
   expect((await keys.find(made))?.kid).toBe(made);
 });
@@ -184,8 +185,8 @@ test("a revoked key is dropped by every node at its next read, and another signs
   const keys = await startedNode();
   const other = await startedNode();
   const revoked = keys.signing().kid;
-  expect(await keys.revoke(revoked)).toBe("revoked");
-  expect(await keys.revoke(revoked)).toBe("key_not_found");
+  expect(await keys.revoke(revoked, TESTER)).toBe("revoked");
+  expect(await keys.revoke(revoked, TESTER)).toBe("key_not_found");
   await follow(other);
   for (const each of [keys, other]) {
     expect(each.has(revoked)).toBe(false);
@@ -197,8 +198,8 @@ test("a revoked key is dropped by every node at its next read, and another signs
 test("a revoked key that was retired leaves the current one in place", async () => {
   const keys = await startedNode();
   const retired = keys.signing().kid;
-  const current = await keys.rotate();
-  expect(await keys.revoke(retired)).toBe("revoked");
+  const current = await keys.rotate(TESTER);
+  expect(await keys.revoke(retired, TESTER)).toBe("revoked");
   expect(kidsOf(keys)).toEqual([current]);
   expect(keys.signing().kid).toBe(current);
 });
@@ -244,7 +245,7 @@ const storedKeys = (): Promise<StoredRow[]> =>
 test("a minute after its retirement the private half of a key is erased, and its tokens stay valid", async () => {
   const keys = await startedNode();
   const old = keys.signing().kid;
-  await keys.rotate();
+  await keys.rotate(TESTER);
   passTime(MINUTE - 1);
   await follow(keys);
   expect((await storedKeys()).map(({ private_jwk }) => "d" in private_jwk)).toEqual([true, true]);
@@ -292,11 +293,11 @@ test("a key in clear is used until it is replaced by an encrypted one, and so is
   await startedNode();
   const first = node(testing.database, CABINET);
   await follow(first);
-  await first.rotate();
+  await first.rotate(TESTER);
   const second = node(testing.database, NEXT_CABINET, CABINET);
   await follow(second);
   expect(second.list().map(({ encrypted }) => encrypted)).toEqual([false, true]);
-  await second.rotate();
+  await second.rotate(TESTER);
   passTime(MINUTE);
   await follow(second);
   // What is left of the former ones is public: the former encryption key can be forgotten.

@@ -11,10 +11,13 @@
  * supported.)
  */
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
-import type { Database } from "../../postgres/database.ts";
+import type { Caller } from "../../ledger/caller.ts";
+import { recordConfigurationWrite } from "../../ledger/configuration-writes.ts";
+import type { Database, Queryable } from "../../postgres/database.ts";
+import { isEncrypted } from "../../postgres/storage-encryption.ts";
 import { assert, must } from "../../std/assert.ts";
-import { type ComparedClock, type Instant, requireCorrectTime } from "../../std/clock.ts";
-import { isEncrypted, type KeyEncryption } from "./key-encryption.ts";
+import { type ComparedClock, formatInstant, type Instant, requireCorrectTime } from "../../std/clock.ts";
+import type { KeyEncryption } from "./key-encryption.ts";
 import {
   deleteKey,
   deleteKeysRetiredBefore,
@@ -43,6 +46,9 @@ const SIGNS_AFTER_RETIRING_MS = 60_000;
 
 /** A token with an unknown kid triggers a lookup. Anybody can forge such tokens: at most one lookup a second. */
 const LOOKUP_INTERVAL_MS = 1_000;
+
+/** Who replaces keys that are old or missing. */
+const RENEWAL: Caller = { house: "auth" };
 
 export interface SigningKey {
   readonly kid: string;
@@ -91,7 +97,7 @@ export class SigningKeys {
     const signedUntil = (now - SIGNS_AFTER_RETIRING_MS) as Instant;
     const keys = [...this.#keys.values()];
     const current = keys.find((key) => key.retiredAt === undefined);
-    if (current === undefined || current.createdAt <= now - replacedAfterMs) await this.#replace(current?.kid);
+    if (current === undefined || current.createdAt <= now - replacedAfterMs) await this.#replace(current?.kid, RENEWAL);
     const isSpent = ({ signs, retiredAt }: SigningKey): boolean =>
       signs !== undefined && retiredAt !== undefined && retiredAt <= signedUntil;
     if (keys.some(isSpent)) await erasePrivateHalves(database, signedUntil);
@@ -102,21 +108,22 @@ export class SigningKeys {
    * @returns the new key's kid
    * @throws ClockFault: a wrong time would retire and delete keys too early or too late
    */
-  async rotate(): Promise<string> {
+  async rotate(caller: Caller): Promise<string> {
     requireCorrectTime(this.#options.clock);
     await this.read();
-    return this.#replace([...this.#keys.values()].find((key) => key.retiredAt === undefined)?.kid);
+    return this.#replace([...this.#keys.values()].find((key) => key.retiredAt === undefined)?.kid, caller);
   }
 
   /** Replaces `former` with a new key, unless another has. Returns the current kid. */
-  async #replace(former: string | undefined): Promise<string> {
+  async #replace(former: string | undefined, caller: Caller): Promise<string> {
     const { database, clock } = this.#options;
     const key = await this.#makeKey();
     const kid = await database.transaction(async (transaction) => {
       const now = clock.now();
       await deleteKeysRetiredBefore(transaction, (now - VERIFIES_AFTER_RETIRING_MS) as Instant);
       if (former !== undefined) await retireCurrentKey(transaction, former, now);
-      await insertKey(transaction, ALGORITHM, key, now);
+      if (await insertKey(transaction, ALGORITHM, key, now))
+        await recordKeyWrite(transaction, caller, key.kid, { created_at: formatInstant(now) });
       return getCurrentKid(transaction);
     });
     await this.read();
@@ -127,8 +134,14 @@ export class SigningKeys {
    * Revokes a compromised key and all its tokens, even while the clock has a fault. A current key is replaced at once, or
    * as soon as the fault is over.
    */
-  async revoke(kid: string): Promise<"revoked" | "key_not_found"> {
-    if (!(await deleteKey(this.#options.database, kid))) return "key_not_found";
+  async revoke(kid: string, caller: Caller): Promise<"revoked" | "key_not_found"> {
+    const { database, clock } = this.#options;
+    const isRevoked = await database.transaction(async (transaction) => {
+      if (!(await deleteKey(transaction, kid))) return false;
+      await recordKeyWrite(transaction, caller, kid, { revoked_at: formatInstant(clock.now()) });
+      return true;
+    });
+    if (!isRevoked) return "key_not_found";
     await this.read();
     await this.renew();
     return "revoked";
@@ -211,6 +224,16 @@ export class SigningKeys {
       encrypted,
     };
   }
+}
+
+function recordKeyWrite(
+  transaction: Queryable,
+  caller: Caller,
+  kid: string,
+  details: Readonly<Record<string, string>>,
+): Promise<void> {
+  const write = { kind: "signing_key", subject: kid, customerId: undefined, details } as const;
+  return recordConfigurationWrite(transaction, caller, write);
 }
 
 async function importKey(jwk: JWK): Promise<CryptoKey> {

@@ -32,14 +32,16 @@ export async function listKeys(database: Queryable, algorithm: string): Promise<
   }));
 }
 
-/** Makes a key current unless there is a current one: of several nodes, one succeeds. */
-export async function insertKey(database: Queryable, algorithm: string, key: NewKey, now: Instant): Promise<void> {
-  await database.rows(
+/** Makes a key current unless there is a current one: of several nodes, one succeeds. @returns whether this one did */
+export async function insertKey(database: Queryable, algorithm: string, key: NewKey, now: Instant): Promise<boolean> {
+  const made = await database.rows(
     `insert into signing_key (kid, algorithm, private_jwk, public_jwk, created_at)
      values ($1, $2, $3, $4, $5)
-     on conflict do nothing`,
+     on conflict do nothing
+     returning 1`,
     [key.kid, algorithm, key.privateJwk, key.publicJwk, formatInstant(now)],
   );
+  return made.length === 1;
 }
 
 /** Does nothing if the key is no longer current. */

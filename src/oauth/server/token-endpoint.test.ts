@@ -1,7 +1,9 @@
 /** The token endpoint over a socket: whole answers, as clients of every kind get them. */
+
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
+import { TESTER } from "../../../test/support/movements.ts";
 import { Clients } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { systemClock } from "../../std/clock.ts";
@@ -28,14 +30,11 @@ beforeAll(async () => {
   const log = pino({ level: "trace" }, { write: (line: string) => void logged.push(line) });
   await testing.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customerId]);
   clients = new Clients({ database, clock: systemClock, ids, onUnrecordedUse: () => undefined });
-  await clients.create({
-    customerId,
-    ...ACME,
-    scopes: ["exchange:read_order", "funding:read_profile", "another:word"],
-  });
-  await clients.create({ customerId, ...STAR, scopes: ["*"] });
-  await clients.create({ customerId, ...DISABLED, scopes: ["*"] });
-  await clients.disable(DISABLED.clientId);
+  const scopes = ["exchange:read_order", "funding:read_profile", "another:word"];
+  await clients.create({ customerId, ...ACME, scopes }, TESTER);
+  await clients.create({ customerId, ...STAR, scopes: ["*"] }, TESTER);
+  await clients.create({ customerId, ...DISABLED, scopes: ["*"] }, TESTER);
+  await clients.disable(DISABLED.clientId, TESTER);
   oauth = createOauth({
     database,
     clients,

@@ -1,9 +1,11 @@
 /** Which tokens are believed, and for how long. */
+
 import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign as signBytes } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
 import { lowForm, otherForm } from "../../../test/support/http/signatures.ts";
+import { TESTER } from "../../../test/support/movements.ts";
 import { Clients } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
@@ -156,7 +158,7 @@ test("a token ends with its key, also where it was remembered, on every node tha
   await other.freshness.follow();
   const token = await issue();
   expect([await verified(node, token), await verified(other, token)]).toMatchObject([GRANTED, GRANTED]);
-  expect(await node.keys.revoke(node.keys.signing().kid)).toBe("revoked");
+  expect(await node.keys.revoke(node.keys.signing().kid, TESTER)).toBe("revoked");
   expect([await verified(node, token), await verified(other, token)]).toMatchObject([undefined, GRANTED]);
   passTime(4 * SECOND);
   expect(await verified(other, token)).toBeUndefined();
@@ -324,12 +326,12 @@ test("bits at the end of a signature that mean nothing have to be zero", async (
 
 test("a disabled client's live tokens are rejected on every node once it has read the list, cached or not", async () => {
   const { clients } = node;
-  await clients.create({ customerId, clientId: "acme", scopes: ["*"] });
+  await clients.create({ customerId, clientId: "acme", scopes: ["*"] }, TESTER);
   const other = startNode(testing.database);
   await other.freshness.follow();
   const [remembered, unseen] = [await issue(), await issue()];
   for (const each of [node, other]) expect(await verified(each, remembered)).toBeDefined();
-  await clients.disable("acme");
+  await clients.disable("acme", TESTER);
   for (const each of [node, other]) {
     await each.freshness.follow();
     expect(await verified(each, remembered)).toEqual(restricted);

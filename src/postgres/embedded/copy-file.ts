@@ -8,24 +8,33 @@ export interface Copied {
   readonly sha256: string;
 }
 
+/** Receives how far a copy of many files is. A listener that throws ends it. */
+export interface CopyListener {
+  /** About so many bytes will be copied. */
+  begins(bytes: number): void;
+  copied(bytes: number): void;
+}
+
 const PIECE = 1024 * 1024;
 
 /**
  * Copies a file with mode 0600.
  *
  * @param from A path, or a function that opens the file safely.
+ * @param onCopied Called with the size of each piece; may throw to end the copy.
  * @returns Undefined if there is no such file.
  */
 export async function copyFileDurably(
   from: string | (() => Promise<FileHandle | undefined>),
   to: string,
+  onCopied?: (bytes: number) => void,
 ): Promise<Copied | undefined> {
   const source = await (typeof from === "string" ? openIfThere(from) : from());
   if (source === undefined) return undefined;
   try {
     const copy = await open(to, "wx", 0o600);
     try {
-      return await copyContent(source, copy, to);
+      return await copyContent(source, copy, to, onCopied);
     } finally {
       await copy.close();
     }
@@ -85,7 +94,12 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-async function copyContent(source: FileHandle, copy: FileHandle, to: string): Promise<Copied> {
+async function copyContent(
+  source: FileHandle,
+  copy: FileHandle,
+  to: string,
+  onCopied: ((bytes: number) => void) | undefined,
+): Promise<Copied> {
   const hash = createHash("sha256");
   const piece = Buffer.allocUnsafe(PIECE);
   let size = 0;
@@ -96,6 +110,7 @@ async function copyContent(source: FileHandle, copy: FileHandle, to: string): Pr
     hash.update(read);
     await withPath(to, () => copy.writeFile(read));
     size += bytesRead;
+    onCopied?.(bytesRead);
   }
   await withPath(to, () => copy.sync());
   return { size, sha256: hash.digest("hex") };

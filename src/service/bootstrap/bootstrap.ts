@@ -28,7 +28,7 @@ export async function applyBootstrap(parts: BootstrapTargets, file: BootstrapFil
   await checkBootstrap(parts, file);
   for (const customer of file.customers) {
     const customerId = customerIdOf(customer);
-    await parts.customers.ensure(customerId, customer.name, CALLER);
+    await applyCustomer(parts, customerId, customer.name);
     for (const client of customer.clients ?? []) await applyClient(parts, customerId, client);
     for (const profile of customer.profiles ?? []) await applyProfile(parts, customerId, profile);
   }
@@ -38,14 +38,17 @@ type CustomerEntry = BootstrapFile["customers"][number];
 type ClientEntry = NonNullable<CustomerEntry["clients"]>[number];
 type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 
+async function applyCustomer({ customers }: BootstrapTargets, id: CustomerId, name: string): Promise<void> {
+  if ((await customers.ensure(id, name, CALLER)).kind === "rejected")
+    throw new BootstrapError(
+      `customer ${id} of the bootstrap file: another customer is called ${JSON.stringify(name)}`,
+    );
+}
+
 /** An existing client keeps its secret and scopes: only `parbook client` changes them. */
 async function applyClient({ clients }: BootstrapTargets, customerId: CustomerId, entry: ClientEntry): Promise<void> {
-  const made = await clients.create({
-    customerId,
-    clientId: entry.client_id,
-    secret: entry.client_secret,
-    scopes: entry.scopes,
-  });
+  const { client_id: clientId, client_secret: secret, scopes } = entry;
+  const made = await clients.create({ customerId, clientId, secret, scopes }, CALLER);
   if (made.kind === "done" || made.rejection === "client_already_exists") return;
   throw new BootstrapError(
     `client ${entry.client_id} of the bootstrap file was rejected: ${made.rejection.replaceAll("_", " ")}`,

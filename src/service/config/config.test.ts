@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
 import { expect, test } from "vitest";
 import { parseNetwork } from "../../std/network.ts";
 import { ACCEPTABLE_FINDINGS } from "./accepted-findings.ts";
@@ -15,6 +16,8 @@ function linesOf(environment: Record<string, string>): readonly string[] {
 }
 
 const DAY_MS = 86_400_000;
+const MIB = 2 ** 20;
+const HEAP_BYTES = getHeapStatistics().heap_size_limit;
 
 test("without settings it is a sandbox on loopback with an embedded database", () => {
   expect(readConfig({ HOME: "/root", PATH: "/bin" })).toEqual({
@@ -41,12 +44,20 @@ test("without settings it is a sandbox on loopback with an embedded database", (
     rateLimits: "off",
     trustedProxies: [],
     maxConnections: 10_000,
+    cacheBytes: Math.min(512 * MIB, Math.floor(HEAP_BYTES / 4 / MIB) * MIB),
     sandboxMaker: true,
     tlsCert: undefined,
     tlsKey: undefined,
     withoutTls: new Set(),
     accepted: new Set(),
     signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * DAY_MS },
+    webhookPolicy: {
+      allowLoopback: true,
+      allowCleartext: true,
+      allowedPorts: "any",
+      allowedNetworks: [],
+      refusedNetworks: [],
+    },
     logLevel: "info",
   });
 });
@@ -74,6 +85,7 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     PARBOOK_RATE_LIMITS: "token=0.5, rest=100",
     PARBOOK_TRUSTED_PROXIES: "10.0.0.7, 192.168.0.0/16,fd00::/8",
     PARBOOK_MAX_CONNECTIONS: "500",
+    PARBOOK_CACHE_MB: "64",
     PARBOOK_SANDBOX_MAKER: "off",
     PARBOOK_TLS_CERT: "/etc/tls/parbook.crt",
     PARBOOK_TLS_KEY: "/etc/tls/parbook.key",
@@ -81,6 +93,9 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     PARBOOK_ACCEPT: "fsync, no-standby",
     PARBOOK_KEY_ENCRYPTION_KEY: `${"A".repeat(43)}=,${"_".repeat(42)}8`,
     PARBOOK_SIGNING_KEY_DAYS: "30",
+    PARBOOK_WEBHOOK_PORTS: "443, 8443",
+    PARBOOK_WEBHOOK_NETWORKS: "10.1.0.0/16",
+    PARBOOK_WEBHOOK_REFUSED_NETWORKS: "10.1.2.3, 2001:db8::/32",
     PARBOOK_LOG_LEVEL: "",
   });
   expect(config).toEqual({
@@ -106,6 +121,7 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     rateLimits: { token: 0.5, order_book: 10, recent_executions: 10, rest: 100 },
     trustedProxies: ["10.0.0.7", "192.168.0.0/16", "fd00::/8"].map(parseNetwork),
     maxConnections: 500,
+    cacheBytes: 64 * MIB,
     sandboxMaker: false,
     tlsCert: "/etc/tls/parbook.crt",
     tlsKey: "/etc/tls/parbook.key",
@@ -114,6 +130,13 @@ test("every setting is read, an empty one counts as none, and the object cannot 
     signingKeys: {
       encryptionKeys: [new Uint8Array(32), new Uint8Array(32).fill(255)],
       replacedAfterMs: 30 * DAY_MS,
+    },
+    webhookPolicy: {
+      allowLoopback: false,
+      allowCleartext: false,
+      allowedPorts: [443, 8443],
+      allowedNetworks: ["10.1.0.0/16"].map(parseNetwork),
+      refusedNetworks: ["10.1.2.3", "2001:db8::/32"].map(parseNetwork),
     },
     logLevel: "info",
   });
@@ -133,12 +156,15 @@ test("everything that is wrong is said at once, and no password with it", () => 
     PARBOOK_RATE_LIMITS: "rest=0",
     PARBOOK_TRUSTED_PROXIES: "10.0.0.0/33",
     PARBOOK_MAX_CONNECTIONS: "0",
+    PARBOOK_CACHE_MB: "900000",
     PARBOOK_SANDBOX_MAKER: "yes",
     PARBOOK_TLS_KEY: "key.pem",
     PARBOOK_WITHOUT_TLS: "http,all",
     PARBOOK_ACCEPT: "role",
     PARBOOK_KEY_ENCRYPTION_KEY: "hunter2hunter2",
     PARBOOK_SIGNING_KEY_DAYS: "0",
+    PARBOOK_WEBHOOK_PORTS: "443,0",
+    PARBOOK_WEBHOOK_NETWORKS: "0.0.0.0/0",
     PARBOOK_LOG_LEVEL: "loud",
     PARBOOK_DATABSE_URL: "postgres://parbook@db/parbook",
   });
@@ -159,7 +185,10 @@ test("everything that is wrong is said at once, and no password with it", () => 
     `PARBOOK_ACCEPT "role" is not a list of ${ACCEPTABLE_FINDINGS.join(", ")}`,
     "PARBOOK_KEY_ENCRYPTION_KEY is not 1 to 4 keys of 32 bytes each in base64, separated by commas (openssl rand -base64 32)",
     'PARBOOK_SIGNING_KEY_DAYS "0" is not a whole number from 1 to 3650',
+    'PARBOOK_WEBHOOK_PORTS "443,0" is not a list of ports like "443, 8443"',
+    'PARBOOK_WEBHOOK_NETWORKS "0.0.0.0/0" is not a list of IP addresses and networks like "10.0.0.7, 192.168.0.0/16, fd00::/8", with no bits beyond a prefix and no prefix of 0 bits',
     'PARBOOK_LOG_LEVEL "loud" is not one of trace, debug, info, warn, error, fatal, silent',
+    `PARBOOK_CACHE_MB is more than half of the heap, ${Math.floor(HEAP_BYTES / 2 / MIB)}: let it grow, as with NODE_OPTIONS=--max-old-space-size=1800000`,
     "PARBOOK_TLS_CERT and PARBOOK_TLS_KEY belong together: set both or neither",
     "PARBOOK_DATABSE_URL is not a setting of Parbook: did you mean PARBOOK_DATABASE_URL?",
   ]);

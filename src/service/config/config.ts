@@ -3,16 +3,19 @@
  * reported together, before anything is started.
  */
 import { resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
 import { nearestName } from "../../std/nearest-name.ts";
 import type { Network } from "../../std/network.ts";
 import { isPlainPath } from "../../std/paths.ts";
 import { DEFAULT_RATES, type RequestRates } from "../../web/limits/rates.ts";
+import type { OutgoingPolicy } from "../../web/outgoing-requests/outgoing-policy.ts";
 import { acceptedFindings } from "./accepted-findings.ts";
 import { databaseAddress, publicAddress } from "./address-settings.ts";
 import { type CleartextLink, transportContradictions, withoutTls } from "./cleartext-settings.ts";
 import { encryptionKeys } from "./key-settings.ts";
-import { rateLimits, trustedProxies } from "./limit-settings.ts";
+import { networkList, rateLimits } from "./limit-settings.ts";
 import { InvalidValue, type Setting } from "./setting.ts";
+import { outgoingPolicy, webhookPorts } from "./webhook-settings.ts";
 
 export const ROLES = ["api", "auth", "engine", "worker"] as const;
 /** What a process does: serve the API, issue tokens, match orders, settle conversions. */
@@ -59,6 +62,8 @@ export interface Config {
   readonly trustedProxies: readonly Network[];
   /** Per server. */
   readonly maxConnections: number;
+  /** Of rows that the ledger keeps in memory, in bytes. */
+  readonly cacheBytes: number;
   /** Whether the sandbox has a market maker to trade with. */
   readonly sandboxMaker: boolean;
   /** PEM files: both or neither. */
@@ -73,8 +78,16 @@ export interface Config {
     readonly encryptionKeys: readonly Uint8Array[];
     readonly replacedAfterMs: number;
   };
+  /** Where webhooks may be posted to. */
+  readonly webhookPolicy: OutgoingPolicy;
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
+
+const MIB = 2 ** 20;
+/** What V8 lets the heap grow to; `--max-old-space-size` changes it. */
+const HEAP_BYTES = getHeapStatistics().heap_size_limit;
+/** On a small machine a quarter of the heap. */
+const DEFAULT_CACHE_MB = Math.max(32, Math.min(512, Math.floor(HEAP_BYTES / 4 / MIB)));
 
 const HEADING = "Invalid settings; nothing was started:";
 
@@ -134,8 +147,9 @@ export function readConfig(environment: Environment): Config {
     eventsKeptMs: get("PARBOOK_EVENT_DAYS", wholeNumber(400, 1, 36_500)) * 86_400_000,
     clockToleranceMs: get("PARBOOK_CLOCK_TOLERANCE_MS", wholeNumber(2_000, 100, 60_000)),
     rateLimits: get("PARBOOK_RATE_LIMITS", rateLimits) ?? (mode === "production" ? DEFAULT_RATES : "off"),
-    trustedProxies: get("PARBOOK_TRUSTED_PROXIES", trustedProxies),
+    trustedProxies: get("PARBOOK_TRUSTED_PROXIES", networkList),
     maxConnections: get("PARBOOK_MAX_CONNECTIONS", wholeNumber(10_000, 1, 1_000_000)),
+    cacheBytes: get("PARBOOK_CACHE_MB", wholeNumber(DEFAULT_CACHE_MB, 32, 1_000_000)) * MIB,
     sandboxMaker: get("PARBOOK_SANDBOX_MAKER", oneOf(["on", "off"], hasDemo ? "on" : "off")) === "on",
     tlsCert: get("PARBOOK_TLS_CERT", file),
     tlsKey: get("PARBOOK_TLS_KEY", file),
@@ -145,6 +159,12 @@ export function readConfig(environment: Environment): Config {
       encryptionKeys: get("PARBOOK_KEY_ENCRYPTION_KEY", encryptionKeys),
       replacedAfterMs: get("PARBOOK_SIGNING_KEY_DAYS", wholeNumber(90, 1, 3_650)) * 86_400_000,
     },
+    webhookPolicy: outgoingPolicy(
+      mode,
+      get("PARBOOK_WEBHOOK_PORTS", webhookPorts),
+      get("PARBOOK_WEBHOOK_NETWORKS", networkList),
+      get("PARBOOK_WEBHOOK_REFUSED_NETWORKS", networkList),
+    ),
     logLevel: get("PARBOOK_LOG_LEVEL", oneOf(LOG_LEVELS, "info")),
   };
   lines.push(...contradictions(config), ...unknownSettings(environment, known));
@@ -165,6 +185,12 @@ function contradictions(config: Config): string[] {
   }
   if (`${config.walArchive}/`.startsWith(`${config.dataDir}/`)) {
     lines.push("PARBOOK_WAL_ARCHIVE is inside PARBOOK_DATA_DIR: a loss of the one would be a loss of both");
+  }
+  const mostMib = Math.floor(HEAP_BYTES / 2 / MIB);
+  if (config.cacheBytes > mostMib * MIB) {
+    lines.push(
+      `PARBOOK_CACHE_MB is more than half of the heap, ${mostMib}: let it grow, as with NODE_OPTIONS=--max-old-space-size=${Math.ceil((2 * config.cacheBytes) / MIB)}`,
+    );
   }
   const ports = {
     PARBOOK_PORT: config.port,

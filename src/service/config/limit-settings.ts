@@ -28,11 +28,8 @@ function readRate(entry: string): Rate | undefined {
   return rateClass !== undefined && perSecond > 0 && perSecond <= 100_000 ? [rateClass, perSecond] : undefined;
 }
 
-/**
- * Addresses and networks: "10.0.0.7, 192.168.0.0/16, fd00::/8". A prefix of 0 bits is rejected: every caller would be a
- * proxy and could forge its address.
- */
-export const trustedProxies: Setting<readonly Network[]> = {
+/** Addresses and networks: "10.0.0.7, 192.168.0.0/16, fd00::/8". A prefix of 0 bits is rejected: it is everything. */
+export const networkList: Setting<readonly Network[]> = {
   absent: [],
   read: (text) => {
     const entries = text.split(",").map((entry) => entry.trim());

@@ -1,9 +1,8 @@
-/** What is examined of the database, by whoever may read it. */
+/** What is examined of the database: by a start and by `parbook doctor`, with the rights that their role has. */
 
 import { readEventLag } from "../../events/event-lag.ts";
 import { readEngineLags } from "../../exchange/market-status/engine-lag.ts";
-import type { Queryable } from "../../postgres/database.ts";
-import { serverError } from "../../postgres/database.ts";
+import { type Queryable, serverError } from "../../postgres/database.ts";
 import { findMissingPrivileges } from "../../postgres/durability.ts";
 import { findExcessPrivileges } from "../../postgres/excess-privileges.ts";
 import { LEASE_MS, LEASE_SLACK_MS } from "../../postgres/leases.ts";

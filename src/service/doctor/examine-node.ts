@@ -38,7 +38,7 @@ export const EXAMINATIONS_OF_MACHINE: readonly OfNode[] = [
     find: async ({ config: { dataDir }, now }) => judgeLastVerify(await readLastVerify(dataDir), dataDir, now),
   },
   { subject: "disk", covers: ["disk"], find: findFullDisk },
-  { subject: "files with secrets", covers: ["secret-files"], find: findOpenFiles },
+  { subject: "files with secrets", covers: ["secret-files"], find: findExposedSecrets },
 ];
 
 /** What the settings of a service in production leave open. */
@@ -138,15 +138,15 @@ async function findFullDisk({ config: { dataDir, walArchive } }: ExaminedNode): 
   return found;
 }
 
-/** Whoever may read them: the owner, and a group that the operator has chosen. */
-const OTHERS = 0o027;
+/** Rights that nobody else may have: the group may read, because the operator has chosen it. */
+const RIGHTS_OF_OTHERS = 0o027;
 
-async function findOpenFiles({ config }: ExaminedNode): Promise<Finding[]> {
+async function findExposedSecrets({ config }: ExaminedNode): Promise<Finding[]> {
   const { bootstrap, tlsKey, walArchive } = config;
   const found: Finding[] = [];
   for (const path of [bootstrap, tlsKey, walArchive]) {
     const stats = path === undefined ? undefined : await stat(path).catch(() => undefined);
-    if (path === undefined || stats === undefined || (stats.mode & OTHERS) === 0) continue;
+    if (path === undefined || stats === undefined || (stats.mode & RIGHTS_OF_OTHERS) === 0) continue;
     const mode = (stats.mode & 0o777).toString(8);
     found.push(finding("secret-files", `${path} has mode ${mode}`, `chmod ${stats.isDirectory() ? 700 : 600} ${path}`));
   }

@@ -7,6 +7,7 @@ const SNAPSHOT: DatabaseSnapshot = {
   due: { count: 0, lagMs: 0 },
   markets: [],
   eventLagMs: 0,
+  webhooks: { lagMs: 0, failing: 0, failingMs: 0, open: { RETRYING: 0, BLOCKED: 0, UNDELIVERED: 0 } },
   clockSkewMs: 0,
   archiveFailing: undefined,
 };

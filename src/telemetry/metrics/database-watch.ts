@@ -6,6 +6,7 @@ import type { SettlementBacklog } from "../../conversions/settlement-backlog.ts"
 import type { EngineLag } from "../../exchange/market-status/engine-lag.ts";
 import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import { pause } from "../../std/pause.ts";
+import type { DeliveryLag } from "../../webhooks/delivery-lag.ts";
 
 export interface DatabaseSnapshot {
   /** Of each stablecoin. */
@@ -14,6 +15,7 @@ export interface DatabaseSnapshot {
   readonly markets: readonly EngineLag[];
   /** How long the oldest batch without events has waited; 0 when there is none. */
   readonly eventLagMs: number;
+  readonly webhooks: DeliveryLag;
   /** The database's clock minus this machine's. */
   readonly clockSkewMs: number;
   /** Undefined: no WAL archive is configured. */

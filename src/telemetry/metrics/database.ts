@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import type { EngineLag } from "../../exchange/market-status/engine-lag.ts";
 import type { OutstandingSupply } from "../../ledger/outstanding-supply.ts";
+import type { DeliveryLag } from "../../webhooks/delivery-lag.ts";
 import type { DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 import { gauge, plainGauge, type Sample } from "./gauge.ts";
 
@@ -50,7 +51,37 @@ export function addDatabaseMetrics(registry: Registry, watch: DatabaseWatch): vo
     "How long the oldest change that is no event yet has been waiting. It grows when no node with the role worker runs.",
     (snapshot) => snapshot.eventLagMs / 1_000,
   );
+  addWebhooks(registry, watch);
   addMarkets(registry, watch);
+}
+
+function addWebhooks(registry: Registry, watch: DatabaseWatch): void {
+  const plain = (name: string, help: string, read: (lag: DeliveryLag) => number) =>
+    plainGauge(registry, name, help, () => (watch.snapshot === undefined ? undefined : read(watch.snapshot.webhooks)));
+  plain(
+    "parbook_webhook_lag_seconds",
+    "How long the oldest event that was not posted yet has waited, of the webhooks whose receivers accept. It grows when no node with the role worker runs, or customers have set few deliveries a second.",
+    ({ lagMs }) => lagMs / 1_000,
+  );
+  plain(
+    "parbook_webhooks_failing",
+    "Active webhooks whose receivers have accepted nothing since they began to fail.",
+    ({ failing }) => failing,
+  );
+  plain(
+    "parbook_webhook_failing_seconds",
+    "For how long the receiver that has failed longest has accepted nothing. After five days its webhook is disabled.",
+    ({ failingMs }) => failingMs / 1_000,
+  );
+  gauge(
+    registry,
+    {
+      name: "parbook_webhook_open_deliveries",
+      help: "Deliveries that were not accepted, counted up to 100,000, by status: RETRYING, BLOCKED (by an earlier event of the object), UNDELIVERED (given up).",
+      labels: ["status"],
+    },
+    () => Object.entries(watch.snapshot?.webhooks.open ?? {}).map(([status, count]) => [{ status }, count]),
+  );
 }
 
 function addMarkets(registry: Registry, watch: DatabaseWatch): void {

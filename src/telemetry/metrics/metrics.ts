@@ -13,6 +13,7 @@ import { ExchangeMetrics } from "./exchange.ts";
 import { LedgerMetrics } from "./ledger.ts";
 import { addProcessMetrics, type ProcessSources } from "./process.ts";
 import { RequestMetrics } from "./requests.ts";
+import { WebhookMetrics } from "./webhooks.ts";
 
 export interface MetricsSources {
   readonly lane: Pick<Lane, "report">;
@@ -31,6 +32,7 @@ export class Metrics {
   readonly access = new AccessMetrics(this.#registry);
   readonly ledger = new LedgerMetrics(this.#registry);
   readonly exchange = new ExchangeMetrics(this.#registry);
+  readonly webhooks = new WebhookMetrics(this.#registry);
 
   /** Adds the metrics that need the core. */
   watch({ lane, database, engines, readSnapshot, machine }: MetricsSources): void {

@@ -5,6 +5,7 @@ import type { DatabaseComparedClock } from "../../ledger/compared-clock.ts";
 import { readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { readArchiveFailing } from "../../postgres/wal-archiving-status.ts";
+import { readDeliveryLag } from "../../webhooks/delivery-lag.ts";
 import type { DatabaseSnapshot } from "./database-watch.ts";
 
 /** Sequential, so that monitoring never uses more than one connection. */
@@ -17,11 +18,13 @@ export async function readSnapshot(
   const due = await readSettlementBacklog(database, settlementDelayMs);
   const markets = await readEngineLags(database);
   const eventLagMs = await readEventLag(database);
+  const webhooks = await readDeliveryLag(database);
   return {
     backing,
     due,
     markets,
     eventLagMs,
+    webhooks,
     clockSkewMs: -clock.aheadMs,
     archiveFailing: await readArchiveFailing(database),
   };

@@ -30,6 +30,7 @@ const EVENTS_IN_GROUP = 5_000;
 
 export const eventsExamination: Examination = {
   checks: [EVENTS],
+  reads: ["batch", "event"],
   run: async (database, tally) => {
     const firstKept = await readFirstCut(database);
     const remembered = new RememberedStates();
@@ -77,6 +78,7 @@ async function compareGroup(
   for (const range of rangesBetween(before.heads, furthest(cuts)))
     batches.push(...(await readBatches(database, range)));
   const stored = await readRowsOfCuts(database, first.number > firstKept ? first.number : firstKept, last.number);
+  tally.read(batches.length + stored.length);
   const numbers = await numbersBefore(database, stored, firstKept);
   let previous = before;
   for (const cut of cuts) {

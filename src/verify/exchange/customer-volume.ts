@@ -27,12 +27,14 @@ interface StoredDay extends CustomerDay {
 
 export const customerVolumeExamination: Examination = {
   checks: [CUSTOMER_VOLUMES],
+  reads: ["customer_volume"],
   run: async (database, tally) => {
     let names: CustomerDay[] = [];
     do {
       names = await readCustomerDays(database, names.at(-1));
       const days = await readDays(database, names);
       tally(CUSTOMER_VOLUMES).examined(days.length);
+      tally(CUSTOMER_VOLUMES).read(days.length);
       for (const { customer_id, day, market, gross, executed } of days) {
         const record = `customer volume ${customer_id}/${day}/${market}`;
         if (gross !== executed)

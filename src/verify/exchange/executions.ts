@@ -18,11 +18,13 @@ const COPIED = COPIES.map(({ from }) => ORDER_ANNOTATIONS[from]);
 
 export const executionsExamination: Examination = {
   checks: [EXECUTIONS],
+  reads: ["execution"],
   run: async (database, tally) => {
     let after: StoredExecution | undefined;
     do {
       const executions: StoredExecution[] = await readExecutions(database, after);
       tally(EXECUTIONS).examined(executions.length);
+      tally(EXECUTIONS).read(executions.length);
       for (const execution of executions) {
         const record = `execution ${execution.profile_id}/${execution.id}`;
         for (const fault of faultsOf(execution)) tally(EXECUTIONS).broken(record, fault);

@@ -15,11 +15,13 @@ const ORDERS = "orders";
 
 export const ordersExamination: Examination = {
   checks: [ORDERS],
+  reads: ["orders"],
   run: async (database, tally) => {
     let after: OrderSums | undefined;
     do {
       const orders: OrderSums[] = await readOrders(database, after);
       tally(ORDERS).examined(orders.length);
+      tally(ORDERS).read(orders.length);
       for (const order of orders) {
         const record = `order ${order.profile_id}/${order.id}`;
         for (const fault of faultsOf(order)) tally(ORDERS).broken(record, fault);

@@ -30,6 +30,7 @@ const ACCOUNTS = "accounts";
 
 export const accountsExamination: Examination = {
   checks: [ACCOUNTS],
+  reads: ["account", "posting"],
   run: async (database, tally) => {
     const kinds = new Map((await readHouseKinds(database)).map(({ kind, mayBeNegative }) => [kind, mayBeNegative]));
     let from = START;
@@ -74,6 +75,7 @@ async function walkPostings(
   let position: Position | undefined = from;
   while (position !== undefined) {
     const postings = await readPostings(database, position, to);
+    tally.read(postings.length);
     for (const posting of postings) {
       const history = histories.get(name(posting));
       if (history === undefined) unknown.set(name(posting), posting);
@@ -85,6 +87,7 @@ async function walkPostings(
   }
   for (const history of histories.values()) history.end();
   tally.examined(accounts.length);
+  tally.read(accounts.length);
   await reportMissingAccounts(database, [...unknown.values()], tally);
 }
 

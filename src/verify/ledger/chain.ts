@@ -31,6 +31,7 @@ export function chainExamination(
   const tables = hashedTables(records);
   return {
     checks: [CHAIN, ...batchChecks.map(({ check }) => check)],
+    reads: ["batch", ...tables.map(({ name }) => name)],
     run: async (database, tally) => {
       const heads = await readHeads(database);
       const unknown = await findUnknownColumns(database, { records, states });
@@ -52,10 +53,17 @@ export function chainExamination(
             else chain.report(batch);
           }
           for (const { check, examine } of batchChecks) await examine(batches, database, tally(check));
+          tally(CHAIN).read(rowsOf(batches));
         }
       }
     },
   };
+}
+
+function rowsOf(batches: readonly StoredBatch[]): number {
+  let rows = batches.length;
+  for (const { records } of batches) for (const added of records.values()) rows += added.length;
+  return rows;
 }
 
 class Chain {

@@ -24,6 +24,7 @@ const CHANGING_ROWS = "changing rows";
 export function statesExamination(tables: LaneTables): Examination {
   return {
     checks: [CHANGING_ROWS],
+    reads: digestedTables(tables).map(({ name }) => name),
     run: async (database, tally) => {
       const unknown = await findUnknownColumns(database, tables);
       for (const table of digestedTables(tables)) await walkStates(database, table, unknown, tally(CHANGING_ROWS));
@@ -44,6 +45,7 @@ async function walkStates(
     const records = await readPage(database, table, unknown, after);
     tally.examined(records.length);
     await comparePage(database, table, records, tally);
+    tally.read(records.length);
     after = records.length < PAGE ? undefined : records.at(-1);
   } while (after !== undefined);
 }

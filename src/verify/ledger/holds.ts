@@ -24,6 +24,7 @@ interface AccountHold {
 export function holdsExamination(holds: Holds): Examination {
   return {
     checks: [holds.check],
+    reads: ["account"],
     run: async (database, tally) => {
       await walkAccounts(database, holds, tally(holds.check));
       await reportMissingAccounts(database, holds, tally(holds.check));
@@ -50,6 +51,7 @@ async function walkAccounts(database: Database, { part, query }: Holds, tally: T
       [after.owner_id, after.asset, PAGE],
     );
     tally.examined(accounts.length);
+    tally.read(accounts.length);
     for (const { owner_id, asset, kept, needed } of accounts) {
       if (kept !== needed) tally.broken(`account ${owner_id}/${asset}`, `has ${kept} ${part}, but ${needed} is held`);
     }

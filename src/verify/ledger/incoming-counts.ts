@@ -11,11 +11,13 @@ const INCOMING_COUNTS = "incoming counts";
 
 export const incomingCountExamination: Examination = {
   checks: [INCOMING_COUNTS],
+  reads: ["profile"],
   run: async (database, tally) => {
     let after: string | undefined = "00000000-0000-0000-0000-000000000000";
     while (after !== undefined) {
       const profiles: CountedProfile[] = await countPage(database, after);
       tally(INCOMING_COUNTS).examined(profiles.length);
+      tally(INCOMING_COUNTS).read(profiles.length);
       for (const { id, incoming_count, found } of profiles) {
         if (incoming_count !== found)
           tally(INCOMING_COUNTS).broken(

@@ -55,6 +55,7 @@ const WHAT_NOW = "if a later version added it, verify with that version; otherwi
 export function knownColumnsExamination(tables: LaneTables): Examination {
   return {
     checks: [KNOWN_COLUMNS],
+    reads: [],
     run: async (database, tally) => {
       const unknown = await findUnknownColumns(database, tables);
       tally(KNOWN_COLUMNS).examined(tables.records.length + tables.states.length);

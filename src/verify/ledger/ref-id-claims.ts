@@ -32,6 +32,7 @@ const CLAIMING: readonly Claiming[] = [
 
 export const claimsExamination: Examination = {
   checks: [CLAIMS],
+  reads: [...CLAIMING.map(({ table }) => table), "transfer", "claim"],
   run: async (database, tally) => {
     for (const claiming of CLAIMING) await walkRecords(database, claiming, tally(CLAIMS));
     await walkTransfers(database, tally(CLAIMS));
@@ -59,6 +60,7 @@ async function walkRecords(database: Database, { kind, table, released }: Claimi
     );
     const claiming = records.filter(({ ref_id }) => ref_id !== null);
     tally.examined(claiming.length);
+    tally.read(records.length);
     for (const { profile_id, id, ref_id, claimed } of claiming) {
       if (claimed === true) continue;
       const wrong = claimed === null ? "which is not claimed" : "which another record holds";
@@ -85,6 +87,7 @@ async function walkTransfers(database: Database, tally: Tally): Promise<void> {
       [after.customer_id, after.ref_id, after.id, PAGE],
     );
     tally.examined(transfers.length);
+    tally.read(transfers.length);
     for (const transfer of transfers) {
       const { customer_id, ref_id, id }: Reference = transfer;
       if (customer_id === after.customer_id && ref_id === after.ref_id)
@@ -110,6 +113,7 @@ async function walkClaims(database: Database, tally: Tally): Promise<void> {
       if (!found)
         tally.broken(`claim ${customer_id}/${kind}/${JSON.stringify(ref_id)}`, "refers to a record that is missing");
     }
+    tally.read(claims.length);
     after = claims.length < PAGE ? undefined : claims.at(-1);
   } while (after !== undefined);
 }

@@ -16,6 +16,7 @@ const APPEND_ONLY_ROWS = "append-only rows";
 export function recordsExamination(records: readonly AnyRecordTable[]): Examination {
   return {
     checks: [APPEND_ONLY_ROWS],
+    reads: records.map(({ name }) => name),
     run: async (database, tally) => {
       for (const table of records) await walkTable(database, table, tally(APPEND_ONLY_ROWS));
     },
@@ -40,6 +41,7 @@ async function walkTable(database: Database, table: AnyRecordTable, tally: Tally
     );
     for (const { slot, batch, rows, found } of groups) {
       tally.examined(rows);
+      tally.read(rows);
       if (found === "batch") continue;
       const named = `batch ${slot}/${batch}, which ${found === "void" ? "is void" : "does not exist"}`;
       tally.broken(table.name, `has ${rows} ${rows === 1 ? "row" : "rows"} of ${named}`);

@@ -17,8 +17,8 @@ const connections = new WeakMap<Socket, Connection>();
 
 /**
  * The response class of a server (`ServerOptions.ServerResponse`) that the functions below need. Every response emits
- * `close` when it has been sent or its connection has broken. When a connection breaks, Node itself emits it only for the
- * response that is being sent, not for those queued behind it.
+ * `close` once, when it has been sent or its connection has broken. When a connection breaks, Node before 24 emits it only for
+ * the response that is being sent, not for those queued behind it.
  */
 export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   constructor(request: Request, options?: object) {
@@ -34,15 +34,18 @@ export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> 
 function tracked(socket: Socket): Connection {
   const connection: Connection = { newest: undefined, unanswered: new Set() };
   connections.set(socket, connection);
-  socket.once("close", () => {
-    for (const response of connection.unanswered) {
-      // Node closes these two kinds itself.
-      if (response.socket !== null || response.writableFinished) continue;
-      response.destroyed = true;
-      response.emit("close");
-    }
-  });
+  // Later than Node: 24 closes all of them itself.
+  socket.once("close", () => setImmediate(closeUnanswered, connection));
   return connection;
+}
+
+function closeUnanswered({ unanswered }: Connection): void {
+  for (const response of unanswered) {
+    // Each Node closes these two kinds itself.
+    if (response.socket !== null || response.writableFinished) continue;
+    response.destroyed = true;
+    response.emit("close");
+  }
 }
 
 /** @returns the number of unanswered requests of the response's connection, including its own */

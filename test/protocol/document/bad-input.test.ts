@@ -273,6 +273,7 @@ function wrongTexts(name: string, schema: Schema): string[] {
   const { type, enum: choices, minimum = 0, maximum = 0, check } = schema;
   if (check === "uuid") return ["no-uuid", "default"];
   if (check === "profile_id") return ["no-uuid", "DEFAULT"];
+  if (check === "object_id") return ["BTC/USD", "9".repeat(20), "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f0g"];
   if (check === "date_time") return BAD_TIMES;
   if (check === "digits") return ["x", "-1", "1".repeat(21)];
   if (choices !== undefined) {
@@ -313,7 +314,7 @@ test("each operation rejects a parameter that it does not have, and lists those 
   expect(ofV2.length).toBeGreaterThan(28);
   for (const operation of ofV2) {
     const sample = SAMPLES[operation.operationId]?.(acme.has) ?? {};
-    const { path = { market: "BTCUSD" }, query = {} } = sample;
+    const { path = { market: "BTCUSD", id: acme.has.webhook }, query = {} } = sample;
     const names = operation.inputs.flatMap(({ where, name }) => (where === "query" ? [name] : []));
     const taken = names.length === 0 ? "It takes none." : `It takes ${names.join(", ")}.`;
     for (const field of NO_PARAMETERS) {

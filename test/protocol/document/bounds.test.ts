@@ -78,6 +78,8 @@ test("no input is without a bound", () => {
       case "array":
         return rest.maxItems !== undefined && items !== undefined && isBounded(items);
       case "object":
+        // Its fields are bounded as those of a body are.
+        if (rest.properties !== undefined) return rest.additionalProperties === false;
         return rest.maxProperties !== undefined && rest.propertyNames?.maxLength !== undefined;
       default:
         return choices !== undefined || type === "boolean";
@@ -89,7 +91,7 @@ test("no input is without a bound", () => {
 
 /** A call that is right but for one input, and its response. */
 async function send({ operationId, method, path, mediaTypes }: Operation, { where, name }: Input, value: unknown) {
-  const right: Call = SAMPLES[operationId]?.(NOTHING) ?? { path: { market: "BTCUSD" } };
+  const right: Call = SAMPLES[operationId]?.(NOTHING) ?? { path: { market: "BTCUSD", id: NOBODYS } };
   const sent = where === "body" || where === "item" || Array.isArray(value) ? value : String(value);
   const call = withValue(right, { where, name }, sent);
   const body = mediaTypes.length > 0 ? { body: bodyOf(call) } : {};

@@ -254,12 +254,12 @@ test("the document has the vendor's words, and no others", async () => {
 test("a wrong file stops the start with every mistake", async () => {
   const folder = await mkdtemp(join(tmpdir(), "dialect-"));
   const dialect = join(folder, "wrong.json");
-  await writeFile(dialect, JSON.stringify({ enums: { GONE: "AWAY", BUY: "SELL" }, assets: { PLATFORMG: "USD" } }));
+  await writeFile(dialect, JSON.stringify({ enums: { VANISHED: "AWAY", BUY: "SELL" }, assets: { PLATFORMG: "USD" } }));
   await expect(service.another({ dialect })).rejects.toThrow(
     [
       `the dialect ${dialect} is wrong:`,
       '  assets: "PLATFORMG" becomes USD, but that is a word of Parbook\'s that keeps its meaning',
-      '  enums: "GONE" is not one that Parbook has',
+      '  enums: "VANISHED" is not one that Parbook has',
       '  enums: "BUY" becomes SELL, but that is a word of Parbook\'s that keeps its meaning',
     ].join("\n"),
   );

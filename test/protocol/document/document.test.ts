@@ -184,10 +184,14 @@ test("each type of event is a webhook, with an example of that type", () => {
     type,
     post.requestBody?.content["application/json"],
   ]);
-  const shown = { schema: { $ref: "#/components/schemas/Event" } };
+  const [thin, full] = ["PostedEvent", "PostedFullEvent"].map((name) => ({ $ref: `#/components/schemas/${name}` }));
+  const shown = { schema: { anyOf: [thin, full] } };
   expect(examples).toHaveLength(EVENT_TYPES.length - 1);
   for (const type of EVENT_TYPES.filter((one) => one !== "order.expired"))
-    expect(Object.fromEntries(examples)[type]).toMatchObject({ ...shown, example: { type } });
+    expect(Object.fromEntries(examples)[type]).toMatchObject({
+      ...shown,
+      examples: { thin: { value: { type } }, full: { value: { type } } },
+    });
 });
 
 test("each list has the page that the table of operations in docs/contract.md has for it", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { INCREMENTS } from "../../../src/exchange/market-data/candles.ts";
 import { type StoredMatch, storeMatches } from "../../support/exchange/stored-matches.ts";
 import { startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
+import { expectOneLength, rejectionsBy } from "./rejected-lengths.ts";
 
 const PATH = "/v2/markets/BTCUSD/historical-candles";
 const MINUTE = 60_000;
@@ -183,24 +184,10 @@ test("the first and last possible times as a range include everything", async ()
 });
 
 test("an invalid request for candles is rejected with the rule that it breaks", async () => {
-  const rejected = async (query: string) => {
-    const { status, body } = await get(query);
-    expect(status).toBe(400);
-    return body.meta.errors;
-  };
-  expect(await rejected("")).toEqual([{ field: "increment", rule: "or max_data_points is required" }]);
-  expect(await rejected("increment=ONE_DAY&max_data_points=5")).toEqual([
-    { field: "increment", value: "ONE_DAY", rule: "cannot be given with max_data_points" },
-  ]);
+  const rejected = rejectionsBy(get);
+  await expectOneLength(rejected, "candles");
   expect(await rejected("increment=ONE_YEAR")).toEqual([
     { field: "increment", value: "ONE_YEAR", rule: `is not one of ${INCREMENTS.join(", ")}` },
-  ]);
-  expect(await rejected("max_data_points=1")).toEqual([
-    {
-      field: "max_data_points",
-      value: 1,
-      rule: "is less than the number of candles in the range at FOUR_WEEKS, the longest increment",
-    },
   ]);
   expect(await rejected("increment=ONE_DAY&limit=1001")).toEqual([
     { field: "limit", value: 1001, rule: "is above 1000" },

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import { inspect } from "node:util";
 import { DatabaseAway, isTimeout } from "../../../src/postgres/database.ts";
 import { pause } from "../../../src/std/pause.ts";
+import { stepDone } from "../../support/long-run.ts";
 import { type Random, seeded } from "../../support/random.ts";
 import { until } from "../../support/until.ts";
 import { Client, type ClientSeed, type Tally } from "../client.ts";
@@ -112,6 +113,7 @@ export class Storm<Place extends StormSite, Fault extends string> {
     const started = performance.now();
     const report = await this.round(faults);
     reports.push(report);
+    stepDone();
     const took = `${Math.round((performance.now() - started) / 1_000)} s`;
     process.stdout.write(`${reports.length} (${took}): ${JSON.stringify(report)}\n`);
   }

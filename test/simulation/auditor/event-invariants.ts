@@ -163,7 +163,7 @@ function changesOf(tables: Tables): Map<string, RowChange[]> {
   const changes = new Map<string, RowChange[]>();
   for (const batch of tables.rows("batch")) {
     const written = readChanges((batch.changes as string | null) ?? undefined);
-    for (const table of ["conversion", "external_transfer", "orders", "profile"])
+    for (const table of ["conversion", "external_transfer", "orders", "profile", "webhook_disabling"])
       for (const change of written.get(table)?.values() ?? []) {
         const id = String(change.key.id);
         changes.set(id, [...(changes.get(id) ?? []), change]);

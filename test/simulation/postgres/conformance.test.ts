@@ -18,7 +18,10 @@ beforeEach(async () => {
   db = await testDatabase();
   const customers = new Set(residents.map(({ customerId }) => customerId));
   for (const id of customers) {
-    await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [id]);
+    await db.owner.rows(
+      "insert into customer (id, name, created_at) values ($1, 'Acme ' || gen_random_uuid(), now())",
+      [id],
+    );
   }
   const [market] = await db.owner.rows<Record<string, unknown>>(
     "select code, status, version, slot, batch from market where code = 'BTCUSD'",
@@ -35,22 +38,32 @@ afterEach(async () => {
   await db.close();
 });
 
+/** A lock timeout and a deadlock. */
+const OF_LOCKS = ["55P03", "40P01"];
+
+/**
+ * The transactions of a run, in the order of their ends. Without those that failed because others held locks: they changed
+ * nothing, but alone they would, and what was recorded after them, such as cuts of events, would not fit that.
+ */
 async function record(seed: number): Promise<Transcript[]> {
   const all: Transcript[] = [];
   await simulate(seed, (transcript) => all.push({ ...transcript, at: Math.floor(transcript.at) }));
-  return all;
+  return all.filter(({ error }) => error === undefined || !OF_LOCKS.includes(error));
 }
 
-/** Executes one transaction after the other. */
+/** Executes one transaction after the other, each with the result that was recorded. @returns what was received */
 async function playInLine(server: Server, all: readonly Transcript[]): Promise<string[]> {
   const received: string[] = [];
   const speaker = await server.speaker("the only one");
-  for (const { at, statements } of all) {
+  for (const { at, statements, error } of all) {
     await server.setTime(at);
+    const errors: string[] = [];
     for (const { text, values } of statements) {
       const answer = await server.finish(speaker.send(text, values));
+      if (typeof answer === "string") errors.push(answer.slice(0, 5));
       received.push(`${text}\n-> ${typeof answer === "string" ? answer : answer.join("\n   ")}`);
     }
+    expect(errors[0], statements.map(({ text }) => text).join("\n")).toBe(error);
   }
   return received;
 }
@@ -92,7 +105,7 @@ async function expectSameTables(): Promise<void> {
   }
 }
 
-/** Seeds with many failures. The scripts have one case for each way in which a batch can fail. */
+/** Seeds with many failures, of which none but those of locks needs others. The scripts have one case for each way to fail. */
 test.each([2, 15])(
   "a real PostgreSQL returns the same results for the statements of seed %d",
   { timeout: 300_000 },

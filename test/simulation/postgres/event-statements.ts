@@ -25,6 +25,12 @@ const eventsOf = ({ tables }: Run, customer: unknown): Row[] =>
     "first_number",
   );
 
+const countOfCut = ({ tables }: Run, cut: unknown): number =>
+  tables
+    .rows("event")
+    .filter((row) => row.cut === cut)
+    .reduce((sum, { count }) => sum + Number(count), 0);
+
 export const eventStatements: Readonly<Record<string, Statement>> = {
   // ledger/stored-batches.ts
   [`with recursive slots(slot) as (
@@ -60,6 +66,17 @@ export const eventStatements: Readonly<Record<string, Statement>> = {
       const row = eventsOf(run, customer_id).at(-1);
       return row === undefined ? [] : [{ customer_id, last: String(Number(row.first_number) + Number(row.count) - 1) }];
     }),
+  [`select coalesce(bool_and(e.events = (select coalesce(sum(count), 0) from event where cut = e.cut)), true) as whole
+       from event_retention r
+            cross join lateral ((select cut, events from event_cut
+                                  where cut >= r.first_cut and events > 0 order by cut limit 1)
+                                union all
+                                (select cut, events from event_cut
+                                  where cut >= r.first_cut and events > 0 order by cut desc limit 1)) e`]: (run) => {
+    const cuts = numbered(run.tables.rows("event_cut"), "cut").filter(({ events }) => Number(events) > 0);
+    const ends = [...cuts.slice(0, 1), ...cuts.slice(-1)];
+    return [{ whole: ends.every(({ cut, events }) => countOfCut(run, cut) === Number(events)) }];
+  },
   [`select o.place, e.entries::text as entries
        from unnest($1::uuid[], $2::uuid[]) with ordinality as o(customer_id, object_id, place)
             cross join lateral (select entries from event

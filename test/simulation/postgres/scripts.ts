@@ -72,7 +72,7 @@ interface Deposit {
 
 /** A conversion that is there, opened or closed by a batch that writes nothing else. */
 function closing(slot: number, n: number, status: Conversion["status"], had: bigint): Said {
-  const memory = new RowCache(100);
+  const memory = new RowCache(100_000);
   const at = (is: boolean): Instant | undefined => (is ? NOW : undefined);
   const conversion: Conversion = {
     ...{
@@ -102,7 +102,7 @@ const hashOf = (slot: number, n: number): Buffer => Buffer.alloc(32, 16 * slot +
 
 /** One dollar for a profile, which has had so many of them, as a lane would send it. */
 function deposit({ slot, n, had = 0, slotHad = n, profile = PROFILE, looks, ...more }: Deposit): Said {
-  const memory = new RowCache(100);
+  const memory = new RowCache(100_000);
   const known = (owner: ProfileId | "world", times: number, sign: "" | "-"): void => {
     if (times === 0) return;
     const account = emptyAccount(owner, USD, slot);

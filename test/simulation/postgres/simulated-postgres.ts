@@ -2,6 +2,7 @@
  * The part of PostgreSQL that Parbook needs, in memory: sessions that execute their messages in order, atomic transactions,
  * row locks, READ COMMITTED. The seed decides how long things take, and whether a commit in flight survives a crash.
  */
+import { serverError } from "../../../src/postgres/database.ts";
 import type { Instant } from "../../../src/std/clock.ts";
 import type { Timer, VirtualTime } from "../virtual-time.ts";
 import { knownStatement } from "./known-statements.ts";
@@ -20,6 +21,8 @@ export interface Commit {
 export interface Transcript {
   readonly at: number;
   readonly statements: readonly { readonly text: string; readonly values: readonly unknown[] }[];
+  /** The code of the error that failed it first. */
+  readonly error: string | undefined;
 }
 
 /** How long things take on the server, and what happens to commits in flight when it crashes. */
@@ -135,6 +138,7 @@ export class Session {
   #isCommitting = false;
   #isWarned = false;
   #transcript: Message[] = [];
+  #error: string | undefined;
   #idle: Timer | undefined;
   #onKilled: () => void = () => undefined;
 
@@ -188,6 +192,7 @@ export class Session {
       this.#transcript.push(next);
       const result = await this.#execute(next);
       if (this.#isOver) return;
+      if (result instanceof Error) this.#error ??= serverError(result)?.code;
       if (!this.#isExplicit) this.#report();
       next.answer(result, this.#isWarned);
       this.#isWarned = false;
@@ -200,8 +205,9 @@ export class Session {
   }
 
   #report(): void {
-    this.#postgres.onTranscript({ at: this.#postgres.time.now, statements: this.#transcript });
+    this.#postgres.onTranscript({ at: this.#postgres.time.now, statements: this.#transcript, error: this.#error });
     this.#transcript = [];
+    this.#error = undefined;
   }
 
   async #execute({ text, values }: Message): Promise<Row[] | Error> {

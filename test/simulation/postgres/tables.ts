@@ -11,6 +11,7 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   batch: ["slot", "n"],
   booked_order: ["market", "id"],
   claim: ["customer_id", "kind", "ref_id"],
+  configuration_write: ["id"],
   conversion: ["profile_id", "id"],
   execution: ["profile_id", "id"],
   external_transfer: ["customer_id", "id"],
@@ -28,6 +29,7 @@ const PRIMARY_KEYS: Readonly<Record<string, readonly string[]>> = {
   event: ["customer_id", "first_number"],
   event_cut: ["cut"],
   transfer: ["customer_id", "id"],
+  webhook_disabling: ["customer_id", "id"],
 };
 
 interface UniqueIndex {

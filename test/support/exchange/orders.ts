@@ -88,7 +88,7 @@ export class TestExchange {
     const customerId = ids.next() as string as CustomerId;
     await this.db.database.rows("insert into customer (id, name, created_at) values ($1, $2, now())", [
       customerId,
-      name,
+      `${name} ${customerId}`,
     ]);
     return { customerId, profileId: await this.profile(customerId, "DEFAULT", money) };
   }

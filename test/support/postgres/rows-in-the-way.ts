@@ -9,7 +9,9 @@ import { until } from "../until.ts";
 /** Puts a profile's row there, as the owner of the database. */
 export async function insertProfile(owner: Queryable, id: ProfileId): Promise<void> {
   const customer = newId();
-  await owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customer]);
+  await owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme ' || gen_random_uuid(), now())", [
+    customer,
+  ]);
   await owner.rows(
     `insert into profile (id, customer_id, kind, nickname, status, incoming_count, last_deactivation, created_at, updated_at,
                           version, slot, batch)

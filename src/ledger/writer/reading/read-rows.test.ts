@@ -4,6 +4,7 @@ import type { Queryable } from "../../../postgres/database.ts";
 import type { Instant } from "../../../std/clock.ts";
 import { accountKey, type ProfileId } from "../../accounts.ts";
 import { Decider } from "../decider.ts";
+import { BOUNDS } from "../lane-options.ts";
 import { PendingCommand } from "../pending-command.ts";
 import type { Slot } from "../slot-chain.ts";
 import { readRows } from "./read-rows.ts";
@@ -21,7 +22,7 @@ test.each([
   [false, true],
   [true, false],
 ])("what was read is known, unless the row cache was reset meanwhile (%s)", async (isReset, isKnown) => {
-  const decider = new Decider(100);
+  const decider = new Decider(BOUNDS);
   const database: Pick<Queryable, "rows"> = {
     rows: async () => {
       if (isReset) decider.reset();

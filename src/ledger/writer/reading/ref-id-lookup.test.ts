@@ -3,6 +3,7 @@ import { type Instant, systemClock } from "../../../std/clock.ts";
 import type { Uuid } from "../../../std/id.ts";
 import { accept, type Claim } from "../../decision.ts";
 import { Decider } from "../decider.ts";
+import { BOUNDS } from "../lane-options.ts";
 import { type AnyOutcome, PendingCommand } from "../pending-command.ts";
 import { RefIdLookup } from "./ref-id-lookup.ts";
 
@@ -22,7 +23,7 @@ const CLAIM: Claim = {
 async function lookedUp(claim: Claim, holder?: { readonly id: Uuid; readonly closed_at: number | null }) {
   const rows = holder === undefined ? [] : [{ customer_id: ACME, kind: "order", ref_id: "once", ...holder }];
   const database = { rows: async () => rows as never };
-  const lookup = new RefIdLookup(database, systemClock, new Decider(100));
+  const lookup = new RefIdLookup(database, systemClock, new Decider(BOUNDS));
   const outcomes: AnyOutcome[] = [];
   const decide = () => accept("done", {});
   const command = { queueKey: ACME, caller: { house: "engine" }, dependsOn: [], claims: [claim], decide };

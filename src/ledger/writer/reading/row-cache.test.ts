@@ -1,31 +1,57 @@
 import { expect, test } from "vitest";
+import { orderTable } from "../../../exchange/order.ts";
 import { accountTable } from "../../accounts.ts";
+import type { AnyStateTable } from "../../tables.ts";
 import { RowCache } from "./row-cache.ts";
 
 const row = (version: bigint) => ({ version });
+/** Of so few columns that each row counts as 355 bytes. */
+const narrow = (name: string): AnyStateTable => ({ ...accountTable, name, columns: [accountTable.version] });
+const [some, others] = [narrow("some"), narrow("others")];
+const ROOM_FOR_TWO = 2 * 2 * 355;
 
-test("the least recently written row is evicted when there are too many", () => {
-  const cache = new RowCache(2);
-  cache.set(accountTable, "a", row(1n));
-  cache.set(accountTable, "b", row(1n));
-  cache.set(accountTable, "a", row(2n));
-  cache.set(accountTable, "c", row(1n));
-  expect(cache.get(accountTable, "a")).toEqual(row(2n));
-  expect(cache.has(accountTable, "b")).toBe(false);
-  expect(cache.has(accountTable, "c")).toBe(true);
+test("what was used least recently is evicted when there is too much, over all tables", () => {
+  const cache = new RowCache(ROOM_FOR_TWO);
+  cache.set(some, "a", row(1n));
+  cache.set(others, "b", row(1n));
+  cache.set(some, "a", row(2n));
+  cache.set(some, "c", row(1n));
+  expect(cache.get(some, "a")).toEqual(row(2n));
+  cache.set(some, "d", row(1n));
+  expect(["a", "c", "d"].map((key) => cache.has(some, key))).toEqual([true, true, true]);
+  expect(cache.has(others, "b")).toBe(false);
 });
 
-test("clear removes all rows, and equal keys of two tables are two rows", () => {
-  const cache = new RowCache(2);
-  const other = { ...accountTable, name: "other" };
-  cache.set(accountTable, "a", row(1n));
-  cache.set(other, "a", row(5n));
-  expect(cache.get(accountTable, "a")).toEqual(row(1n));
-  expect(cache.get(other, "a")).toEqual(row(5n));
+test("a row that is written again and again is counted once", () => {
+  const cache = new RowCache(ROOM_FOR_TWO);
+  cache.set(others, "b", row(1n));
+  for (let version = 1n; version < 100n; version += 1n) cache.set(some, "a", row(version));
+  expect(cache.get(others, "b")).toEqual(row(1n));
+});
+
+test("long texts count", () => {
+  const [wide, short] = ["x".repeat(10_000), "x"].map((text) => ({ version: 1n, annotations: { metadata: { text } } }));
+  const count = (each: typeof wide): number => {
+    const cache = new RowCache(1_000_000);
+    for (let i = 0; i < 1_000; i += 1) cache.set(orderTable, `${i}`, each as never);
+    return Array.from({ length: 1_000 }, (_, i) => cache.has(orderTable, `${i}`)).filter(Boolean).length;
+  };
+  expect(count(wide)).toBeLessThan(85);
+  expect(count(short)).toBeGreaterThan(240);
+});
+
+test("clear and delete remove rows of both generations, and equal keys of two tables are two rows", () => {
+  const cache = new RowCache(ROOM_FOR_TWO);
+  cache.set(some, "a", row(1n));
+  cache.set(others, "a", row(5n));
+  cache.set(some, "b", row(1n));
+  expect([cache.get(some, "a"), cache.get(others, "a")]).toEqual([row(1n), row(5n)]);
+  cache.delete(others, "a");
+  expect(cache.has(others, "a")).toBe(false);
   cache.clear();
-  expect(cache.has(accountTable, "a") || cache.has(other, "a")).toBe(false);
+  expect(cache.has(some, "a") || cache.has(some, "b")).toBe(false);
 });
 
 test("a row that was never written cannot be cached", () => {
-  expect(() => new RowCache(2).set(accountTable, "a", row(0n))).toThrow("a cached row has been written");
+  expect(() => new RowCache(1_000).set(some, "a", row(0n))).toThrow("a cached row has been written");
 });

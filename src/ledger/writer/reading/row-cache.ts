@@ -1,41 +1,81 @@
 /**
  * A cache of the rows that the lane wrote or read recently, as the last decided batch leaves them. It is never trusted:
  * each batch checks the versions of the rows that it depends on. The absence of a row is not cached.
+ *
+ * Bounded in bytes, over all tables, in two generations. When the younger is full it becomes the older, and what is left of
+ * the older one is dropped. A row of the older one that is used moves to the younger. So orders that are closed leave, and
+ * accounts that are in use stay, however many there are of either.
  */
 import { assert } from "../../../std/assert.ts";
-import { LruCache } from "../../../std/lru-cache.ts";
 import type { AnyStateTable, StateRow, StateTable } from "../../tables.ts";
 
-export class RowCache {
-  readonly #tables = new Map<string, LruCache<StateRow>>();
-  readonly #max: number;
+type Generation = Map<string, Map<string, StateRow>>;
 
-  /** @param max rows per table: far more than a few batches touch, so that no row in flight is evicted */
-  constructor(max: number) {
-    this.#max = max;
+export class RowCache {
+  readonly #generationBytes: number;
+  #younger: Generation = new Map();
+  #youngerBytes = 0;
+  #older: Generation = new Map();
+
+  /** @param bytes far more than the rows of a few batches take, so that no row in flight is evicted */
+  constructor(bytes: number) {
+    this.#generationBytes = bytes / 2;
   }
 
   get<Row extends StateRow>(table: StateTable<Row>, key: string): Row | undefined {
-    return this.#tables.get(table.name)?.get(key) as Row | undefined;
+    const younger = this.#younger.get(table.name)?.get(key);
+    if (younger !== undefined) return younger as Row;
+    const older = this.#older.get(table.name)?.get(key);
+    if (older !== undefined) this.#add(table, key, older);
+    return older as Row | undefined;
   }
 
   has(table: AnyStateTable, key: string): boolean {
-    return this.#tables.get(table.name)?.has(key) ?? false;
+    return (this.#younger.get(table.name)?.has(key) || this.#older.get(table.name)?.has(key)) ?? false;
   }
 
   /** Evicts rows that were not used recently when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
     assert(row.version > 0n, () => `a cached row has been written, but ${table.name} ${key} has not`);
-    const rows = this.#tables.get(table.name) ?? new LruCache<StateRow>(this.#max);
-    this.#tables.set(table.name, rows);
-    rows.set(key, row);
+    const rows = this.#younger.get(table.name);
+    if (rows?.has(key)) rows.set(key, row);
+    else this.#add(table, key, row);
+  }
+
+  #add(table: AnyStateTable, key: string, row: StateRow): void {
+    const bytes = estimateBytes(table, row);
+    if (this.#youngerBytes + bytes > this.#generationBytes) {
+      this.#older = this.#younger;
+      this.#younger = new Map();
+      this.#youngerBytes = 0;
+    }
+    const rows = this.#younger.get(table.name) ?? new Map<string, StateRow>();
+    this.#younger.set(table.name, rows.set(key, row));
+    this.#youngerBytes += bytes;
+    this.#older.get(table.name)?.delete(key);
   }
 
   delete(table: AnyStateTable, key: string): void {
-    this.#tables.get(table.name)?.delete(key);
+    this.#younger.get(table.name)?.delete(key);
+    this.#older.get(table.name)?.delete(key);
   }
 
   clear(): void {
-    this.#tables.clear();
+    this.#younger = new Map();
+    this.#youngerBytes = 0;
+    this.#older = new Map();
   }
+}
+
+/** Of the object, its entry in the map and its key; and of each of its columns. Measured with V8 12, rounded up. */
+const ROW_BYTES = 300;
+const COLUMN_BYTES = 55;
+/** Texts of any length, which may be those of a caller. */
+const LONG_TYPES: ReadonlySet<string> = new Set(["text", "jsonb"]);
+
+/** What a row takes in memory, roughly. A version changes it by little, so a row that is replaced is not counted again. */
+function estimateBytes({ columns }: AnyStateTable, row: StateRow): number {
+  let bytes = ROW_BYTES + COLUMN_BYTES * columns.length;
+  for (const { type, text } of columns) if (LONG_TYPES.has(type)) bytes += text(row)?.length ?? 0;
+  return bytes;
 }

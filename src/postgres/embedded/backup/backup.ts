@@ -14,7 +14,13 @@ import { isInside } from "../../../std/paths.ts";
 import type { Queryable } from "../../database.ts";
 import { prepareSession } from "../../session.ts";
 import { clusterPath } from "../cluster.ts";
-import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "../copy-file.ts";
+import {
+  type CopyListener,
+  copyFileDurably,
+  forEachConcurrently,
+  syncDirectory,
+  writeFileDurably,
+} from "../copy-file.ts";
 import { EmbeddedError } from "../embedded-error.ts";
 import { openIn, readIn, withDirectoryIn } from "../safe-open.ts";
 import { type BackupFile, type BackupState, MANIFEST, manifestText } from "./backup-manifest.ts";
@@ -27,6 +33,7 @@ export interface BackupOptions {
   /** Reads the state of the ledger for the manifest. Called after the files are copied. */
   readonly readState: (session: Queryable) => Promise<BackupState>;
   readonly onProgress: (line: string) => void;
+  readonly copying?: CopyListener | undefined;
 }
 
 export interface Backup {
@@ -85,7 +92,8 @@ async function writeBackup(draft: string, options: BackupOptions): Promise<{ com
   try {
     const begun = await begin(session);
     options.onProgress(`backup started at ${begun.startedAt.toISOString()}`);
-    const copy = new Copy(draft, options.onProgress);
+    options.copying?.begins(begun.bytes);
+    const copy = new Copy(draft, options.copying);
     await copy.tree(clusterPath(options.dataDir), "postgres");
     await copy.control(clusterPath(options.dataDir));
     for (const name of EXTRA_FILES) await copy.file(options.dataDir, name, name);
@@ -143,6 +151,8 @@ interface BackupStart {
   readonly lsn: string;
   readonly startedAt: Date;
   readonly version: string;
+  /** Of all databases, as their files are now. */
+  readonly bytes: number;
 }
 
 async function begin(session: Session): Promise<BackupStart> {
@@ -157,7 +167,8 @@ async function begin(session: Session): Promise<BackupStart> {
   await session.rows(`select pg_create_physical_replication_slot('parbook_backup_' || pg_backend_pid(), true, true)`);
   const [begun] = await session.rows<BackupStart>(
     `select pg_backup_start('parbook', fast => true)::text as lsn, clock_timestamp() as "startedAt",
-            current_setting('server_version') as version`,
+            current_setting('server_version') as version,
+            (select sum(pg_database_size(oid))::float8 from pg_database) as bytes`,
   );
   return must(begun, "one row");
 }
@@ -198,19 +209,17 @@ const LEFT_OUT = new Set([
 const REGENERATED = /^(?:pgsql_tmp|pg_internal\.init)/;
 const CONTROL = "global/pg_control";
 const CONTROL_BYTES = 8_192;
-const PROGRESS_INTERVAL_MS = 5_000;
 
 /** Copies files into the draft and collects their manifest entries. */
 class Copy {
   readonly files: BackupFile[] = [];
   readonly directories: string[] = [];
   readonly #draft: string;
-  readonly #onProgress: (line: string) => void;
-  #reportedAt = performance.now();
+  readonly #listener: CopyListener | undefined;
 
-  constructor(draft: string, onProgress: (line: string) => void) {
+  constructor(draft: string, listener: CopyListener | undefined) {
     this.#draft = draft;
-    this.#onProgress = onProgress;
+    this.#listener = listener;
   }
 
   /** Copies a directory. Files may appear and vanish during the copy; the WAL covers that. */
@@ -237,14 +246,15 @@ class Copy {
 
   /** @returns False if the file no longer exists. */
   async file(from: string, path: string, to: string): Promise<boolean> {
-    const copied = await copyFileDurably(() => openIn(from, path), join(this.#draft, to));
+    const onCopied = (bytes: number): void => this.#listener?.copied(bytes);
+    const copied = await copyFileDurably(() => openIn(from, path), join(this.#draft, to), onCopied);
     if (copied === undefined) return false;
-    this.#add({ path: to, ...copied });
+    this.files.push({ path: to, ...copied });
     return true;
   }
 
   async written(to: string, content: string | Buffer): Promise<void> {
-    this.#add({ path: to, ...(await writeFileDurably(join(this.#draft, to), content)) });
+    this.files.push({ path: to, ...(await writeFileDurably(join(this.#draft, to), content)) });
   }
 
   /** pg_control is overwritten in place: read it until two reads agree. */
@@ -253,13 +263,6 @@ class Copy {
     let [before, now] = [await read(), await read()];
     while (!before.equals(now)) [before, now] = [now, await read()];
     await this.written(join("postgres", CONTROL), now);
-  }
-
-  #add(file: BackupFile): void {
-    this.files.push(file);
-    if (performance.now() - this.#reportedAt < PROGRESS_INTERVAL_MS) return;
-    this.#reportedAt = performance.now();
-    this.#onProgress(`copied ${this.files.length} files, ${Math.round(sizeOf(this.files) / 1e6)} MB so far`);
   }
 }
 

@@ -7,7 +7,13 @@ import { lchown, mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isInside } from "../../../std/paths.ts";
 import { chooseServerUser, clusterPath, removeCluster } from "../cluster.ts";
-import { copyFileDurably, forEachConcurrently, syncDirectory, writeFileDurably } from "../copy-file.ts";
+import {
+  type CopyListener,
+  copyFileDurably,
+  forEachConcurrently,
+  syncDirectory,
+  writeFileDurably,
+} from "../copy-file.ts";
 import { lockDirectory } from "../directory-lock.ts";
 import { startEmbedded } from "../embedded.ts";
 import { EmbeddedError } from "../embedded-error.ts";
@@ -25,7 +31,21 @@ export interface RestoreOptions {
   /** With an archive: stop the replay at this time instead of its end. */
   readonly until: Date | undefined;
   readonly onProgress: (line: string) => void;
+  readonly showing?: RestoreDisplay | undefined;
+  /** Ends the replay. The copy ends when its listener throws. */
+  readonly stopping?: AbortSignal | undefined;
 }
+
+/** Shows how far the long steps are: each runs its work and returns when that ends. */
+export interface RestoreDisplay {
+  copy(work: (listener: CopyListener) => Promise<void>): Promise<void>;
+  replay<Value>(work: () => Promise<Value>): Promise<Value>;
+}
+
+const SHOWING_NOTHING: RestoreDisplay = {
+  copy: (work) => work({ begins: () => undefined, copied: () => undefined }),
+  replay: (work) => work(),
+};
 
 /** The restored, stopped database, still in a temporary data directory. */
 export interface Restored {
@@ -99,11 +119,11 @@ async function checkEmpty(dataDir: string): Promise<void> {
 
 /** @returns See `Restored.gap`. */
 async function restoreInto(draft: string, manifest: Manifest, options: RestoreOptions): Promise<Gap | undefined> {
-  const { backup, walArchive, until, onProgress } = options;
+  const { backup, walArchive, until, onProgress, stopping, showing = SHOWING_NOTHING } = options;
   const user = await chooseServerUser(draft, false);
   const settings = await recovering(walArchive, until, user);
   const there = walArchive === undefined ? [] : await listSegments(walArchive);
-  await copyBack(backup, draft, manifest, user);
+  await showing.copy((listener) => copyBack(backup, draft, manifest, user, listener));
   // With this file the server runs archive recovery and starts a new timeline at its end, so that its WAL can never be
   // confused with that of the original database.
   const signal = join(clusterPath(draft), "recovery.signal");
@@ -111,9 +131,16 @@ async function restoreInto(draft: string, manifest: Manifest, options: RestoreOp
   await changeOwner(signal, user);
   onProgress(`${manifest.files.length} files copied and checked; PostgreSQL is replaying the WAL`);
   const replaying = { directory: draft, log: onProgress, settings, recoveryLimitMs: REPLAY_LIMIT_MS };
-  const server = await startEmbedded(replaying).catch(async (error: unknown) => {
-    throw (await reasonIn(`${clusterPath(draft)}.log`, await sayShort(manifest, walArchive, there))) ?? error;
-  });
+  stopping?.throwIfAborted();
+  const stopReplay = (): void => void stopServer(clusterPath(draft)).catch(() => undefined);
+  stopping?.addEventListener("abort", stopReplay);
+  const server = await showing
+    .replay(() => startEmbedded(replaying))
+    .catch(async (error: unknown) => {
+      stopping?.throwIfAborted();
+      throw (await reasonIn(`${clusterPath(draft)}.log`, await sayShort(manifest, walArchive, there))) ?? error;
+    });
+  stopping?.removeEventListener("abort", stopReplay);
   await server.stop();
   // With `until`, the server fails if it cannot reach that time.
   return walArchive === undefined || until !== undefined ? undefined : findGap(clusterPath(draft), walArchive, there);
@@ -143,14 +170,21 @@ async function reasonIn(logFile: string, more: string): Promise<EmbeddedError | 
 }
 
 /** Copies and verifies every file, before a server reads any. */
-async function copyBack(backup: string, draft: string, manifest: Manifest, user: ServerUser): Promise<void> {
+async function copyBack(
+  backup: string,
+  draft: string,
+  manifest: Manifest,
+  user: ServerUser,
+  listener: CopyListener,
+): Promise<void> {
+  listener.begins(manifest.files.reduce((bytes, { size }) => bytes + size, 0));
   for (const directory of manifest.directories) {
     await mkdir(join(draft, directory), { mode: 0o700 });
     await changeOwner(join(draft, directory), user);
   }
   await forEachConcurrently(manifest.files, async (file) => {
     const to = join(draft, file.path);
-    expectSame(file, await copyFileDurably(join(backup, file.path), to));
+    expectSame(file, await copyFileDurably(join(backup, file.path), to, (bytes) => listener.copied(bytes)));
     if (dirname(file.path) !== ".") await changeOwner(to, user);
   });
   await forEachConcurrently([".", ...manifest.directories], (directory) => syncDirectory(join(draft, directory)));

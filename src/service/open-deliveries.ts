@@ -1,0 +1,80 @@
+/** What delivers to webhooks, for the service and for commands. */
+import { ApiDialect } from "../api/dialect/api-dialect.ts";
+import { createPostedEvents } from "../api/routes/webhooks/posted-events.ts";
+import { recordDisablings } from "../customers/webhooks/disablings/disablings.ts";
+import { createEvents, type Events } from "../events/events.ts";
+import { figuresOf } from "../exchange/exchange.ts";
+import { createTransfers } from "../transfers/transfers.ts";
+import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
+import { OutgoingRequests } from "../web/outgoing-requests/outgoing-requests.ts";
+import { OutgoingThread } from "../web/outgoing-requests/outgoing-thread.ts";
+import { createDeliveries, type Deliveries, type DeliveryEvent } from "../webhooks/deliveries.ts";
+import { ReceiverCredentials } from "../webhooks/receiver-access.ts";
+import { createSender } from "../webhooks/signed-sender.ts";
+import type { Config } from "./config/config.ts";
+import type { Core } from "./core.ts";
+
+interface Options {
+  readonly events?: Events;
+  readonly dialect?: Dialect;
+  /** Where events are read. */
+  readonly baseUrl?: () => string;
+  readonly onEvent?: ((event: DeliveryEvent) => void) | undefined;
+}
+
+export function openDeliveries(
+  core: Core,
+  config: Config,
+  {
+    events = createEvents({ ...core, transfers: createTransfers(core) }),
+    dialect = OWN_DIALECT,
+    baseUrl = () => config.baseUrl ?? `http://${config.host}:${config.port}`,
+    onEvent,
+  }: Options = {},
+): Deliveries {
+  const { clock, catalogue, log } = core;
+  const requests = outgoingRequests(config, log);
+  const posted = createPostedEvents({
+    exchange: figuresOf(catalogue),
+    isTest: config.mode === "sandbox",
+    dialect: new ApiDialect(dialect),
+    baseUrl,
+    clock,
+  });
+  return createDeliveries({
+    ...core,
+    ...posted,
+    events,
+    sender: createSender({ requests, credentials: new ReceiverCredentials(requests), clock }),
+    recordDisabled: () => recordDisablings(core),
+    log: (event) => {
+      logDelivery(log, event);
+      onEvent?.(event);
+    },
+  });
+}
+
+/** Tests run the sources, which a thread cannot load. */
+const IS_BUILT = import.meta.url.endsWith(".js");
+
+function outgoingRequests({ webhookPolicy }: Config, log: Core["log"]): Pick<OutgoingRequests, "post"> {
+  if (!IS_BUILT) return new OutgoingRequests(webhookPolicy);
+  return new OutgoingThread(webhookPolicy, (error) =>
+    log.error({ error }, "the thread of outgoing requests ended, and begins again: this is a bug"),
+  );
+}
+
+function logDelivery(log: Core["log"], event: DeliveryEvent): void {
+  const { kind } = event;
+  if (kind === "failed") log.warn({ error: event.error }, "webhooks could not be delivered; retrying");
+  else if (kind === "recovered") log.info({ failures: event.failures }, "webhooks are delivered again");
+  else if (kind === "unreadable") log.error({ webhook_id: event.webhookId }, event.error.message);
+  else if (kind === "disabled") {
+    const { id, customerId } = event.webhook;
+    log.warn({ webhook_id: id, customer_id: customerId, reason: event.reason }, "a webhook was disabled");
+  } else if (kind === "expired") {
+    const { webhookId, from, to } = event;
+    const numbers = { from: Number(from), to: Number(to) };
+    log.warn({ webhook_id: webhookId, ...numbers }, "events were not delivered to a webhook, and are no longer kept");
+  }
+}

@@ -1,0 +1,378 @@
+/**
+ * What is delivered while this process has the lease. Every second it looks which webhooks are active, were changed, or whose
+ * place somebody has set; it reads events when there are new ones; and whenever something was accepted, failed, read or
+ * written it sends what can be sent, one for each webhook in turn.
+ *
+ * Bounds: so many requests in flight, of one customer few, of receivers that fail at most half; so many events in memory; so many reads at once.
+ */
+import { setMaxListeners } from "node:events";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { WebhookId } from "../../customers/webhooks/webhook.ts";
+import type { ActiveWebhooks } from "../../customers/webhooks/webhooks.ts";
+import type { CustomerEvent } from "../../events/events.ts";
+import type { Lease } from "../../postgres/leases.ts";
+import type { Outage } from "../../std/outage.ts";
+import { WakeSignal } from "../../std/wake-signal.ts";
+import { attemptOf } from "../attempt.ts";
+import type { Post } from "../queues/delivery-queue.ts";
+import { type Answer, messageOf, outcomeOf } from "../sender.ts";
+import { findStale, trimAttempts } from "../store.ts";
+import { type Line, type QueuedEvent, queued } from "./line.ts";
+import { openLines } from "./open-lines.ts";
+import type { DispatcherOptions } from "./options.ts";
+import { ProgressWriter } from "./progress-writer.ts";
+import { Retention } from "./retention.ts";
+import { Turns } from "./turns.ts";
+
+const MOST_IN_FLIGHT = 1_024;
+const MOST_IN_FLIGHT_TO_FAILING = MOST_IN_FLIGHT / 2;
+/** A customer's webhooks together: receivers that hang must not take all. */
+const MOST_IN_FLIGHT_OF_CUSTOMER = 64;
+/** What is signed and posted in one turn of the process: the API has its turns between. */
+const MOST_IN_A_TURN = 16;
+/** Events and rows in memory, beyond which events are read one at a time. */
+const MOST_IN_MEMORY = 100_000;
+const MOST_READING = 6;
+const REFRESH_MS = 1_000;
+const TICK_MS = 25;
+const OPENED_AT_ONCE = 100;
+const FAILURE_REST_MS = 1_000;
+const LAST_ANSWERS_MS = 5_000;
+const TRIM_EVERY = 200;
+
+export class Dispatch {
+  readonly #options: DispatcherOptions;
+  readonly #lease: Lease;
+  readonly #outage: Outage;
+  readonly #writer: ProgressWriter;
+  readonly #retention: Retention;
+  readonly #lines = new Map<WebhookId, Line>();
+  /** By the version at which their secrets could not be decrypted. */
+  readonly #unreadable = new Map<WebhookId, bigint>();
+  /** Those that may have something to send, in the order of their turns. */
+  readonly #ready = { live: new Set<Line>(), failing: new Set<Line>() };
+  readonly #reads = new Turns(MOST_READING);
+  readonly #refresh = new WakeSignal();
+  readonly #idle = new WakeSignal();
+  readonly #abort = new AbortController();
+  #inFlight = 0;
+  #inFlightToFailing = 0;
+  readonly #inFlightOf = new Map<CustomerId, number>();
+  #inMemory = 0;
+  #isPumping = false;
+  #isEnding = false;
+  /** Whether a disabled webhook may not be recorded yet: also one of a process that died. */
+  #hasUnrecorded = true;
+  /** In time of the process. */
+  maySendUntilMs = 0;
+
+  constructor(options: DispatcherOptions, lease: Lease, outage: Outage) {
+    this.#options = options;
+    // Each request in flight listens to it.
+    setMaxListeners(MOST_IN_FLIGHT, this.#abort.signal);
+    this.#lease = lease;
+    this.#outage = outage;
+    this.#retention = new Retention(options);
+    this.#writer = new ProgressWriter({
+      ...options,
+      onFailure: (error) => outage.failed(error),
+      onWritten: (line) => this.#touch(line),
+    });
+  }
+
+  report(): { webhooks: number; failing: number; inFlight: number } {
+    const failing = [...this.#lines.values()].filter(({ queue }) => queue.isFailing).length;
+    return { webhooks: this.#lines.size, failing, inFlight: this.#inFlight };
+  }
+
+  /** Until `end`. */
+  async run(): Promise<void> {
+    const ticking = setInterval(() => this.#tick(), TICK_MS);
+    const writing = this.#writer.run();
+    while (!this.#isEnding) {
+      try {
+        await this.#lookAround();
+        this.#outage.succeeded();
+      } catch (error) {
+        this.#outage.failed(error);
+      }
+      if (!this.#isEnding) await this.#refresh.wait(REFRESH_MS);
+    }
+    await this.#finish();
+    clearInterval(ticking);
+    this.#writer.end();
+    await writing;
+    await this.#writer.write().catch((error: unknown) => this.#outage.failed(error));
+  }
+
+  /** waits: for what is in flight, for some seconds. at once: somebody else may be delivering. */
+  end(how: "waits" | "at once"): void {
+    this.#isEnding = true;
+    if (how === "at once") this.#abort.abort();
+    this.#refresh.notify();
+    this.#idle.notify();
+  }
+
+  async #finish(): Promise<void> {
+    const deadlineMs = performance.now() + LAST_ANSWERS_MS;
+    while (this.#inFlight > 0 && performance.now() < deadlineMs && !this.#abort.signal.aborted)
+      await this.#idle.wait(deadlineMs - performance.now());
+    this.#abort.abort();
+    while (this.#inFlight > 0) await this.#idle.wait();
+    for (const line of this.#lines.values()) line.stopListening();
+  }
+
+  // Which webhooks there are -----------------------------------------------------------------------------------------
+
+  async #lookAround(): Promise<void> {
+    await this.#removeDrained();
+    const { database, webhooks, recordDisabled } = this.#options;
+    if (this.#hasUnrecorded) {
+      await recordDisabled();
+      this.#hasUnrecorded = false;
+    }
+    const stale = await findStale(database, new Map([...this.#lines].map(([id, { version }]) => [id, version])));
+    for (const id of stale) this.#close(this.#lines.get(id), "stale");
+    const known = new Map([...this.#lines].map(([id, { webhook }]) => [id, webhook.version]));
+    const { changed, active, unreadable } = await webhooks.listActive(new Map([...this.#unreadable, ...known]));
+    this.#noteUnreadable(unreadable, active);
+    for (const [id, line] of this.#lines) if (!active.has(id)) this.#close(line, "closing");
+    for (const { id } of changed) this.#close(this.#lines.get(id), "closing");
+    await this.#removeDrained();
+    const opening = changed.filter(({ id }) => !this.#lines.has(id));
+    for (let from = 0; from < opening.length && !this.#isEnding; from += OPENED_AT_ONCE) {
+      const lines = await openLines(this.#options, this.#lease, opening.slice(from, from + OPENED_AT_ONCE));
+      for (const line of lines) this.#open(line);
+    }
+    await this.#retention.run();
+  }
+
+  /** They are looked at again when they are changed, or by another process. */
+  #noteUnreadable(unreadable: ActiveWebhooks["unreadable"], active: ReadonlySet<WebhookId>): void {
+    for (const { webhook, error } of unreadable) {
+      this.#close(this.#lines.get(webhook.id), "closing");
+      this.#unreadable.set(webhook.id, webhook.version);
+      this.#options.log({ kind: "unreadable", webhookId: webhook.id, error });
+    }
+    for (const id of this.#unreadable.keys()) if (!active.has(id)) this.#unreadable.delete(id);
+  }
+
+  #open(line: Line): void {
+    this.#unreadable.delete(line.id);
+    this.#lines.set(line.id, line);
+    line.stopListening = this.#options.events.onNews(line.webhook.customerId, () => {
+      line.queue.onNews();
+      this.#feed(line);
+    });
+    this.#touch(line);
+  }
+
+  #close(line: Line | undefined, state: "closing" | "stale"): void {
+    if (line === undefined || line.state === "stale") return;
+    line.state = state;
+    this.#refresh.notify();
+  }
+
+  /** A webhook that has to be disabled is, once its last attempt is written. */
+  async #removeDrained(): Promise<void> {
+    const { webhooks, clock, log } = this.#options;
+    for (const line of [...this.#lines.values()]) {
+      const { queue, webhook } = line;
+      if (queue.disabling !== undefined) this.#close(line, "closing");
+      if (!line.isDrained || (line.state === "closing" && this.#writer.hasUnwritten(line))) continue;
+      if (queue.disabling !== undefined && line.state === "closing") {
+        if (await webhooks.disable(webhook.id, webhook.version, queue.disabling, clock.now()))
+          log({ kind: "disabled", webhook, reason: queue.disabling });
+        this.#hasUnrecorded = true;
+      }
+      line.stopListening();
+      this.#lines.delete(line.id);
+      this.#inMemory -= line.size;
+      for (const ring of [this.#ready.live, this.#ready.failing]) ring.delete(line);
+    }
+  }
+
+  // Reading ----------------------------------------------------------------------------------------------------------
+
+  #feed(line: Line): void {
+    if (line.isReading || line.state !== "open" || this.#isEnding || line.restsUntilMs > performance.now()) return;
+    const wanted = line.queue.wantedPage();
+    if (wanted === undefined) return;
+    line.isReading = true;
+    void this.#reads
+      .run(() => this.#read(line, wanted))
+      .finally(() => {
+        line.isReading = false;
+        this.#touch(line);
+      });
+  }
+
+  async #read(line: Line, { after, limit }: { readonly after: bigint; readonly limit: number }): Promise<void> {
+    const { queue, types, webhook } = line;
+    if (line.state !== "open" || this.#isEnding) return;
+    queue.onReading();
+    try {
+      const filter = { customerId: webhook.customerId, types, after };
+      const some = this.#inMemory > MOST_IN_MEMORY ? 1 : limit;
+      const page = await this.#options.events.list({ ...filter, limit: some });
+      queue.addPage(after, { ...page, events: page.events.map(queued) });
+    } catch (error) {
+      queue.onNews();
+      this.#onFailure(line, error);
+    }
+  }
+
+  #onFailure(line: Line, error: unknown): void {
+    this.#outage.failed(error);
+    line.restsUntilMs = performance.now() + FAILURE_REST_MS;
+    line.dueAt = this.#options.clock.now();
+  }
+
+  // Sending ----------------------------------------------------------------------------------------------------------
+
+  /** Something about it has changed: there may be something to write, to read or to send. */
+  #touch(line: Line): void {
+    this.#inMemory += line.queue.size - line.size;
+    line.size = line.queue.size;
+    if (line.state !== "open" && line.isDrained) this.#refresh.notify();
+    if (line.queue.disabling !== undefined) this.#close(line, "closing");
+    this.#makeReady(line);
+    this.#feed(line);
+  }
+
+  #makeReady(line: Line): void {
+    if (line.state !== "open") return;
+    const { live, failing } = this.#ready;
+    (line.queue.isFailing ? failing : live).add(line);
+    (line.queue.isFailing ? live : failing).delete(line);
+    this.#pumpSoon();
+  }
+
+  #tick(): void {
+    if (performance.now() > this.maySendUntilMs) this.end("at once");
+    const { clock } = this.#options;
+    if (clock.fault !== undefined) return;
+    const now = clock.now();
+    for (const line of this.#lines.values()) {
+      if (line.dueAt === undefined || line.dueAt > now) continue;
+      line.dueAt = undefined;
+      this.#touch(line);
+    }
+    if (this.#ready.live.size + this.#ready.failing.size > 0) this.#pump();
+  }
+
+  /** With a wrong clock retries would be due too early, and the next ones far too late. */
+  get #maySend(): boolean {
+    const { fault } = this.#options.clock;
+    return fault === undefined && !this.#isEnding && !this.#writer.isBehind && performance.now() <= this.maySendUntilMs;
+  }
+
+  #pump(): void {
+    this.#isPumping = false;
+    if (!this.#maySend) return;
+    const { live, failing } = this.#ready;
+    const before = this.#inFlight;
+    for (const line of live) {
+      if (this.#inFlight >= MOST_IN_FLIGHT) return;
+      if (this.#inFlight >= before + MOST_IN_A_TURN) {
+        this.#pumpSoon();
+        return;
+      }
+      this.#takeTurn(line, live);
+    }
+    for (const line of failing) {
+      if (this.#inFlight >= MOST_IN_FLIGHT || this.#inFlightToFailing >= MOST_IN_FLIGHT_TO_FAILING) return;
+      if (this.#inFlight >= before + MOST_IN_A_TURN) {
+        this.#pumpSoon();
+        return;
+      }
+      this.#takeTurn(line, failing);
+    }
+  }
+
+  #pumpSoon(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    setImmediate(() => this.#pump());
+  }
+
+  /** Sends one, and puts the webhook behind the others. */
+  #takeTurn(line: Line, ring: Set<Line>): void {
+    ring.delete(line);
+    if (line.state !== "open") return;
+    const now = this.#options.clock.now();
+    const ofCustomer = this.#inFlightOf.get(line.webhook.customerId) ?? 0;
+    const rests = line.restsUntilMs > performance.now() || ofCustomer >= MOST_IN_FLIGHT_OF_CUSTOMER;
+    const post = rests ? undefined : line.queue.take(now);
+    if (post === undefined) line.dueAt = rests ? now : line.queue.nextDueAt(now);
+    else {
+      ring.add(line);
+      void this.#deliver(line, post);
+    }
+    // What was blocked behind an open row has left the window.
+    this.#feed(line);
+    if (post === undefined) this.#writer.onChange(line);
+  }
+
+  async #deliver(line: Line, post: Post<QueuedEvent>): Promise<void> {
+    const isToFailing = line.queue.isFailing;
+    this.#count(line, isToFailing, 1);
+    const sent = await this.#send(line, post).catch((error: unknown) => {
+      this.#onFailure(line, error);
+      return "not sent" as const;
+    });
+    this.#count(line, isToFailing, -1);
+    if (this.#inFlight === 0) this.#idle.notify();
+    const now = this.#options.clock.now();
+    if (sent === "not sent") line.queue.putBack(post);
+    else if (sent === "expired") line.queue.drop(post, now);
+    else this.#settle(line, post, sent);
+    this.#writer.onChange(line);
+    this.#touch(line);
+  }
+
+  #count({ webhook: { customerId } }: Line, isToFailing: boolean, change: 1 | -1): void {
+    this.#inFlight += change;
+    if (isToFailing) this.#inFlightToFailing += change;
+    const ofCustomer = (this.#inFlightOf.get(customerId) ?? 0) + change;
+    if (ofCustomer === 0) this.#inFlightOf.delete(customerId);
+    else this.#inFlightOf.set(customerId, ofCustomer);
+  }
+
+  async #send(line: Line, post: Post<QueuedEvent>): Promise<Answer | "not sent" | "expired"> {
+    const { sender, bodyOf } = this.#options;
+    const { webhook } = line;
+    const events = post.events?.map(({ event }) => event) ?? (await this.#readAgain(line, post.numbers));
+    if (events.length < post.numbers.length) return "expired";
+    const { signal } = this.#abort;
+    if (signal.aborted) return "not sent";
+    const answer = await sender.send(webhook, messageOf(webhook, events, bodyOf), signal);
+    return signal.aborted && answer.kind === "unanswered" ? "not sent" : answer;
+  }
+
+  /** What is tried again is not kept in memory. */
+  async #readAgain({ webhook }: Line, [number = 0n]: readonly bigint[]): Promise<CustomerEvent[]> {
+    const filter = { customerId: webhook.customerId, after: number - 1n, limit: 1 };
+    const { events } = await this.#reads.run(() => this.#options.events.list(filter));
+    return events.filter((event) => event.number === number);
+  }
+
+  #settle(line: Line, post: Post<QueuedEvent>, answer: Answer): void {
+    const { clock, ids, log } = this.#options;
+    const { id: webhookId } = line;
+    const now = clock.now();
+    const outcome = outcomeOf(answer, now);
+    line.queue.settle(post, outcome, now);
+    const events = post.numbers.length;
+    this.#writer.onAttempt(
+      attemptOf({ webhookId, id: ids.next(), number: post.numbers[0], events }, answer, outcome, now),
+    );
+    log({ kind: "attempted", webhookId, outcome: outcome.kind, events, ms: answer.ms });
+    line.attemptsSinceTrim += 1;
+    if (line.attemptsSinceTrim < TRIM_EVERY) return;
+    line.attemptsSinceTrim = 0;
+    void this.#reads
+      .run(() => trimAttempts(this.#options.database.commits, webhookId))
+      .catch((error: unknown) => this.#outage.failed(error));
+  }
+}

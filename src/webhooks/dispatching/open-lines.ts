@@ -1,0 +1,44 @@
+/** Takes webhooks over from the process that delivered to them before. */
+import type { DeliverableWebhook } from "../../customers/webhooks/webhook.ts";
+import type { Lease } from "../../postgres/leases.ts";
+import { must } from "../../std/assert.ts";
+import { withinSchedule } from "../queues/retry-schedule.ts";
+import { claimProgress, readOpenRows, removeRowsBehindPlace } from "../store.ts";
+import { Line } from "./line.ts";
+import type { DispatcherOptions } from "./options.ts";
+
+type Parts = Pick<DispatcherOptions, "database" | "clock" | "events" | "log">;
+
+/** @returns nothing if the lease is no longer this one */
+export async function openLines(parts: Parts, lease: Lease, webhooks: readonly DeliverableWebhook[]): Promise<Line[]> {
+  const { database, clock } = parts;
+  const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]));
+  const ids = [...byId.keys()];
+  const keepBehind = webhooks.filter(({ deliveryOrder }) => deliveryOrder === "strict").map(({ id }) => id);
+  const { progress, rows } = await database.transaction(async (transaction) => {
+    const claimed = await claimProgress(transaction, lease, ids);
+    const claimedIds = claimed.map(({ webhookId }) => webhookId);
+    await removeRowsBehindPlace(
+      transaction,
+      claimedIds.filter((id) => !keepBehind.includes(id)),
+    );
+    return { progress: claimed, rows: await readOpenRows(transaction, claimedIds) };
+  });
+  const lines = progress.map((stored) => {
+    const webhook = must(byId.get(stored.webhookId), "it was asked for");
+    const now = clock.now();
+    const open = (rows.get(stored.webhookId) ?? []).map((row) => withinSchedule(row, now));
+    return new Line(webhook, stored.version, { now, random: Math.random, stored, rows: open });
+  });
+  for (const [place, line] of lines.entries())
+    await reportExpired(parts, line, must(progress[place], "one each").readTo);
+  return lines;
+}
+
+/** Of a webhook that was disabled for as long as events are kept. */
+async function reportExpired({ events, log }: Parts, line: Line, readTo: bigint): Promise<void> {
+  const { id, customerId } = line.webhook;
+  const page = await events.list({ customerId, after: readTo, limit: 1 });
+  const first = page.events[0]?.number ?? readTo + 1n;
+  if (first > readTo + 1n) log({ kind: "expired", webhookId: id, from: readTo + 1n, to: first - 1n });
+}

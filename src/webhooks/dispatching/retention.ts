@@ -1,0 +1,39 @@
+/**
+ * Removes attempts that are older than 30 days, rows of deleted webhooks, and what was given up of events that are no longer
+ * kept: once an hour, in bounded steps.
+ */
+import type { Instant } from "../../std/clock.ts";
+import {
+  listCustomersWithUndelivered,
+  removeOldAttempts,
+  removeRowsOfDeleted,
+  removeUndeliveredBefore,
+} from "../store.ts";
+import type { DispatcherOptions } from "./options.ts";
+
+const HOUR_MS = 60 * 60 * 1_000;
+const KEPT_MS = 30 * 24 * HOUR_MS;
+const ROWS_AT_ONCE = 5_000;
+const PAUSE_MS = 5_000;
+
+export class Retention {
+  readonly #options: Pick<DispatcherOptions, "database" | "clock" | "events">;
+  #dueMs = 0;
+
+  constructor(options: Pick<DispatcherOptions, "database" | "clock" | "events">) {
+    this.#options = options;
+  }
+
+  /** Does what is due, if anything is. */
+  async run(): Promise<void> {
+    if (performance.now() < this.#dueMs) return;
+    const { database, clock, events } = this.#options;
+    const attempts = await removeOldAttempts(database.commits, (clock.now() - KEPT_MS) as Instant, ROWS_AT_ONCE);
+    const rows = await removeRowsOfDeleted(database.commits, ROWS_AT_ONCE);
+    this.#dueMs = performance.now() + (attempts < ROWS_AT_ONCE && rows < ROWS_AT_ONCE ? HOUR_MS : PAUSE_MS);
+    for (const customerId of await listCustomersWithUndelivered(database)) {
+      const { first } = await events.bounds(customerId);
+      if (first > 1n) await removeUndeliveredBefore(database.commits, customerId, first);
+    }
+  }
+}

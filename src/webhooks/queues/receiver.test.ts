@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import type { Instant } from "../../std/clock.ts";
+import { Receiver } from "./receiver.ts";
+
+const NOW = 1_000_000_000 as Instant;
+const NOTHING_YET = {
+  readTo: 0n,
+  batchEnd: undefined,
+  failingSince: undefined,
+  lastFailureAt: undefined,
+  lastSuccessAt: undefined,
+};
+const FAILED = { kind: "failed", error: "answered 500" } as const;
+
+test("what only fails is tried less and less often, until something is accepted", () => {
+  const receiver = new Receiver(100, NOTHING_YET);
+  const restAfter = (outcome: Parameters<Receiver["onOutcome"]>[0]): number => {
+    receiver.onOutcome(outcome, NOW);
+    return receiver.readyAt(NOW) - NOW;
+  };
+  const rests = Array.from({ length: 20 }, () => restAfter(FAILED));
+  const doubled = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600];
+  expect(rests).toEqual([...Array.from({ length: 8 }, () => 0), ...doubled, 30_000, 30_000, 30_000]);
+  expect(restAfter({ ...FAILED, retryAfterMs: 40_000 })).toBe(40_000);
+  receiver.onOutcome({ kind: "accepted" }, NOW);
+  expect(restAfter(FAILED)).toBe(0);
+});

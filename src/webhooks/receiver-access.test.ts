@@ -1,0 +1,153 @@
+import { afterEach, expect, test, vi } from "vitest";
+import { receiver, SANDBOX } from "../../test/support/http/outgoing.ts";
+import type { DeliverableWebhook, ReceiverAccess } from "../customers/webhooks/webhook.ts";
+import { done, reject } from "../std/result.ts";
+import { OutgoingRequests } from "../web/outgoing-requests/outgoing-requests.ts";
+import { ReceiverCredentials } from "./receiver-access.ts";
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const webhook = (receiverAccess: ReceiverAccess | undefined, version = 1n): DeliverableWebhook =>
+  ({
+    id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+    version,
+    receiverAccess,
+    receiverSecret: "s:e cret",
+  }) as DeliverableWebhook;
+
+interface TokenAnswer {
+  readonly status?: number;
+  readonly body: string;
+}
+
+/** An authorization server of a receiver, which gives these answers, the last one again and again. */
+async function tokenEndpoint(...answers: TokenAnswer[]) {
+  const { port, received } = await receiver((_request, response) => {
+    const { status = 200, body } = answers[Math.min(received.length, answers.length) - 1] as TokenAnswer;
+    response.writeHead(status, { "content-type": "application/json" }).end(body);
+  });
+  const tokenUrl = `http://127.0.0.1:${port}/token`;
+  return { received, access: { kind: "oauth", tokenUrl, clientId: "my client", scope: undefined } as const };
+}
+
+const issued = (token: string, more: object = { token_type: "Bearer", expires_in: 3600 }): TokenAnswer => ({
+  body: JSON.stringify({ access_token: token, ...more }),
+});
+
+const credentials = (policy = SANDBOX) => new ReceiverCredentials(new OutgoingRequests(policy));
+const bearer = (token: string) => done({ authorization: `Bearer ${token}` });
+
+test("a webhook without an agreement has no further headers", async () => {
+  expect(await credentials().headersFor(webhook(undefined), undefined)).toEqual(done({}));
+  expect(credentials().onRefused(webhook(undefined))).toBe(false);
+});
+
+test("an API key is in its header", async () => {
+  const keyed = webhook({ kind: "api_key", header: "X-API-Key" });
+  expect(await credentials().headersFor(keyed, undefined)).toEqual(done({ "x-api-key": "s:e cret" }));
+  expect(credentials().onRefused(keyed)).toBe(false);
+});
+
+test("a token is asked for with the credentials in header and form, and used again", async () => {
+  const { received, access } = await tokenEndpoint(issued("first"));
+  const own = credentials();
+  const asked = webhook({ ...access, scope: "a b" });
+  expect(await own.headersFor(asked, undefined)).toEqual(bearer("first"));
+  expect(await own.headersFor(asked, undefined)).toEqual(bearer("first"));
+  expect(received).toHaveLength(1);
+  expect(received[0]?.head.headers.authorization).toBe(
+    `Basic ${Buffer.from("my+client:s%3Ae+cret").toString("base64")}`,
+  );
+  expect(Object.fromEntries(new URLSearchParams(received[0]?.body))).toEqual({
+    grant_type: "client_credentials",
+    client_id: "my client",
+    client_secret: "s:e cret",
+    scope: "a b",
+  });
+});
+
+test("a server that insists on one way gets the credentials in the header alone", async () => {
+  const { received, access } = await tokenEndpoint({ status: 400, body: '{"error":"invalid_request"}' }, issued("x"));
+  expect(await credentials().headersFor(webhook(access), undefined)).toEqual(bearer("x"));
+  expect(received[1]?.body).toBe("grant_type=client_credentials");
+});
+
+test("deliveries at the same time wait for one token", async () => {
+  const { received, access } = await tokenEndpoint(issued("shared"));
+  const own = credentials();
+  const all = await Promise.all([1, 2, 3, 4].map(() => own.headersFor(webhook(access), undefined)));
+  expect(all).toEqual([1, 2, 3, 4].map(() => bearer("shared")));
+  expect(received).toHaveLength(1);
+});
+
+test("a token is replaced shortly before its end, and after a change of the webhook", async () => {
+  const { received, access } = await tokenEndpoint(
+    issued("1"),
+    issued("2", { expires_in: "10" }),
+    issued("3"),
+    issued("4"),
+  );
+  const own = credentials();
+  const tokenAfter = async (ms: number, version?: bigint) => {
+    const now = performance.now();
+    vi.spyOn(performance, "now").mockImplementation(() => now + ms);
+    const headers = await own.headersFor(webhook(access, version), undefined);
+    vi.restoreAllMocks();
+    return headers;
+  };
+  expect(await tokenAfter(0)).toEqual(bearer("1"));
+  expect(await tokenAfter(3_500_000)).toEqual(bearer("1"));
+  expect(await tokenAfter(3_580_000)).toEqual(bearer("2"));
+  expect(await tokenAfter(3_585_000)).toEqual(bearer("2"));
+  expect(await tokenAfter(3_589_000)).toEqual(bearer("3"));
+  expect(await tokenAfter(3_589_000, 2n)).toEqual(bearer("4"));
+  expect(received).toHaveLength(4);
+});
+
+test("a token that is not accepted any more is replaced, one that is new is not", async () => {
+  const { received, access } = await tokenEndpoint(issued("1"), issued("2"));
+  const own = credentials();
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  expect(own.onRefused(webhook(access))).toBe(true);
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  const now = performance.now();
+  vi.spyOn(performance, "now").mockImplementation(() => now + 6_000);
+  expect(own.onRefused(webhook(access))).toBe(true);
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("2"));
+  expect(received).toHaveLength(2);
+});
+
+test.each<[string, TokenAnswer, string]>([
+  ["rejects", { status: 401, body: '{"error":"invalid_client"}' }, "the token endpoint answered 401, invalid_client"],
+  ["fails", { status: 500, body: "<html>" }, "the token endpoint answered 500"],
+  ["says what is no code", { status: 403, body: '{"error":"<script>"}' }, "the token endpoint answered 403"],
+  ["answers no JSON", { body: "token" }, "the token endpoint answered without a usable access_token"],
+  ["answers null", { body: "null" }, "the token endpoint answered without a usable access_token"],
+  ["answers without a token", { body: "{}" }, "the token endpoint answered without a usable access_token"],
+  ["issues a number", { body: '{"access_token":1}' }, "the token endpoint answered without a usable access_token"],
+  ["issues a line break", issued("a\r\nX-Admin: 1"), "the token endpoint answered without a usable access_token"],
+  ["issues a long token", issued("x".repeat(8_193)), "the token endpoint answered without a usable access_token"],
+  [
+    "answers without end",
+    { body: `{"a":"${"x".repeat(20_000)}` },
+    "the token endpoint answered without a usable access_token",
+  ],
+  ["issues another kind", issued("x", { token_type: "DPoP" }), "the token endpoint issued a token of another type"],
+])("when the token endpoint %s there is no delivery, and the next one asks again", async (_what, answer, why) => {
+  const { received, access } = await tokenEndpoint(answer);
+  const own = credentials();
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(reject(why));
+  const asked = received.length;
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(reject(why));
+  expect(received).toHaveLength(2 * asked);
+});
+
+test("the token endpoint is under the same rules as the receiver", async () => {
+  const { received, access } = await tokenEndpoint(issued("x"));
+  expect(await credentials({ ...SANDBOX, allowLoopback: false }).headersFor(webhook(access), undefined)).toEqual(
+    reject("the token endpoint: url_not_allowed: the address of the URL is not allowed"),
+  );
+  expect(received).toEqual([]);
+});

@@ -1,0 +1,68 @@
+/** Posts messages as Standard Webhooks has them: signed, with an id and the time of the attempt. */
+
+import { signatures } from "../customers/webhooks/signing-secrets.ts";
+import type { DeliverableWebhook } from "../customers/webhooks/webhook.ts";
+import type { Clock } from "../std/clock.ts";
+import { PROGRAM_VERSION } from "../std/program-version.ts";
+import type { Result } from "../std/result.ts";
+import type { OutgoingRequests } from "../web/outgoing-requests/outgoing-requests.ts";
+import type { Answer, Message, Sender } from "./sender.ts";
+
+/** How receivers let webhooks in, beside their signatures. */
+export interface ReceiverCredentials {
+  /** @returns why there are none: then nothing is posted */
+  headersFor(
+    webhook: DeliverableWebhook,
+    signal: AbortSignal | undefined,
+  ): Promise<Result<Readonly<Record<string, string>>, string>>;
+  /** The receiver has not accepted them. @returns whether others can be had at once */
+  onRefused(webhook: DeliverableWebhook): boolean;
+}
+
+interface Parts {
+  readonly requests: Pick<OutgoingRequests, "post">;
+  readonly credentials: ReceiverCredentials;
+  readonly clock: Clock;
+}
+
+const UNAUTHORIZED = 401;
+
+export function createSender(parts: Parts): Sender {
+  return {
+    send: async (webhook, message, signal) => {
+      const answer = await post(parts, webhook, message, signal);
+      const isRefused = answer.kind === "answered" && answer.status === UNAUTHORIZED;
+      return isRefused && parts.credentials.onRefused(webhook) ? post(parts, webhook, message, signal) : answer;
+    },
+  };
+}
+
+async function post(
+  { requests, credentials, clock }: Parts,
+  webhook: DeliverableWebhook,
+  { id, body }: Message,
+  signal: AbortSignal | undefined,
+): Promise<Answer> {
+  const shown = await credentials.headersFor(webhook, signal);
+  if (shown.kind === "rejected") return { kind: "unanswered", error: shown.rejection, ms: 0 };
+  const timestampSeconds = Math.floor(clock.now() / 1_000);
+  const answer = await requests.post({
+    url: webhook.url,
+    headers: {
+      ...shown.value,
+      "content-type": "application/json",
+      "user-agent": `Parbook/${PROGRAM_VERSION}`,
+      "webhook-id": id,
+      "webhook-timestamp": String(timestampSeconds),
+      "webhook-signature": signatures(webhook.signingSecrets, { id, timestampSeconds, body }),
+    },
+    body,
+    ...(signal !== undefined && { signal }),
+  });
+  if (answer.kind === "unanswered") {
+    const { reason, detail, ms } = answer;
+    return { kind: "unanswered", error: `${reason}: ${detail}`, ms };
+  }
+  const { status, retryAfter, ms } = answer;
+  return { kind: "answered", status, retryAfter, body: answer.answer, ms };
+}

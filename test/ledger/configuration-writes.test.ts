@@ -1,0 +1,180 @@
+/** The audit trail of what no batch writes: clients, fees, keys (docs/decisions/0044-configuration-writes.md). */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
+import type { MarketCode } from "../../src/catalogue/market.ts";
+import { Clients } from "../../src/customers/clients/clients.ts";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { ClientCaller, OperatorCaller } from "../../src/ledger/caller.ts";
+import { listUnsealed, type Sealer, sealConfigurationWrites } from "../../src/ledger/configuration-writes.ts";
+import type { Lane } from "../../src/ledger/writer/lane.ts";
+import { amountOf, ZERO } from "../../src/money/amount.ts";
+import { createSigningKeys } from "../../src/oauth/oauth.ts";
+import { systemClock } from "../../src/std/clock.ts";
+import { IdSource } from "../../src/std/id.ts";
+import { PASSED } from "../../src/std/result.ts";
+import { verifyAll } from "../../src/verify/verify.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { newId, startLane } from "../support/movements.ts";
+import { unwrap } from "../support/results.ts";
+
+const OPERATOR: OperatorCaller = { operator: "root", person: "Ada", operation: "client create" };
+const CALLER: ClientCaller = {
+  client: "acme",
+  token: "0190d5a4-0000-7000-8000-00000000000a",
+  address: "192.0.2.7",
+  operation: "DELETE /v2/api-creds/credentials/:client_id",
+};
+const MARKET = "BTCUSD" as MarketCode;
+const customerId = newId() as CustomerId;
+
+let db: TestDatabase;
+let clients: Clients;
+let lane: Lane;
+beforeAll(async () => {
+  db = await testDatabase();
+  await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customerId]);
+  const { database } = db;
+  clients = new Clients({ database, clock: systemClock, ids: new IdSource(), onUnrecordedUse: () => undefined });
+  ({ lane } = await startLane(database));
+});
+afterAll(async () => {
+  await lane.stop();
+  await db.close();
+});
+
+/** What was recorded and not sealed, and seals it. */
+async function recorded(): Promise<object[]> {
+  const unsealed = await listUnsealed(db.database);
+  await sealConfigurationWrites(db.database, lane);
+  expect(await listUnsealed(db.database)).toEqual([]);
+  return unsealed.map(({ kind, subject, customerId: owner, details, caller }) => ({
+    ...{ kind, subject, owner, details, caller },
+  }));
+}
+
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+const ID = expect.stringMatching(/^[0-9a-f-]{36}$/);
+
+test("each write to a client is recorded with what it has become, without its secret", async () => {
+  const about = { kind: "client", subject: "acme", owner: customerId };
+  const shown = unwrap(await clients.create({ customerId, clientId: "acme", scopes: ["a", "b"] }, OPERATOR));
+  const created = { scopes: "a,b", networks: "anywhere", secret_id: ID };
+  expect(await recorded()).toEqual([{ ...about, details: created, caller: OPERATOR }]);
+  const rotated = unwrap(await clients.rotateSecret("acme", 60_000, OPERATOR));
+  await clients.restrict("acme", [{ text: "192.0.2.0/24" } as never], OPERATOR);
+  await clients.disableOf(customerId, "acme", CALLER);
+  const records = await recorded();
+  expect(records).toEqual([
+    { ...about, details: { secret_id: ID, other_secrets_end_at: TIME }, caller: OPERATOR },
+    { ...about, details: { networks: "192.0.2.0/24" }, caller: OPERATOR },
+    { ...about, details: { disabled_at: TIME }, caller: CALLER },
+  ]);
+  for (const { secret } of [shown, rotated]) expect(JSON.stringify(records)).not.toContain(secret);
+});
+
+test("what changed nothing is not recorded", async () => {
+  await clients.disable("acme", OPERATOR);
+  await clients.disableOf(customerId, "acme", CALLER);
+  await clients.disable("nobody", OPERATOR);
+  await clients.disableOf(newId() as CustomerId, "acme", CALLER);
+  await clients.rotateSecret("acme", 0, OPERATOR);
+  await clients.create({ customerId, clientId: "acme", scopes: ["*"] }, OPERATOR);
+  await clients.create({ customerId: newId() as CustomerId, scopes: ["*"] }, OPERATOR);
+  await endAgreement(db.database, MARKET, customerId, OPERATOR);
+  expect(await recorded()).toEqual([]);
+});
+
+test("each write to fees is recorded with the rates", async () => {
+  const rates = { takerRate: amountOf("0.002"), makerRebate: amountOf("0.0001") };
+  expect(await setFeeTiers(db.database, MARKET, [{ minimumGross: ZERO, ...rates }], OPERATOR)).toEqual(PASSED);
+  expect(await agreeFees(db.database, MARKET, { customerId, ...rates }, OPERATOR)).toEqual(PASSED);
+  expect(await endAgreement(db.database, MARKET, customerId, OPERATOR)).toBe(true);
+  const about = { kind: "fees", subject: MARKET, caller: OPERATOR };
+  const text = "taker rate 0.002, maker rebate 0.0001";
+  expect(await recorded()).toEqual([
+    { ...about, owner: undefined, details: { from_0: text } },
+    { ...about, owner: customerId, details: { agreed: text } },
+    { ...about, owner: customerId, details: { agreed: "nothing" } },
+  ]);
+});
+
+test("each write to signing keys is recorded, also those that the service makes itself", async () => {
+  const settings = { encryptionKeys: [], replacedAfterMs: 86_400_000 };
+  const keys = createSigningKeys(db.database, systemClock, settings);
+  await keys.read();
+  await keys.renew();
+  const [first = ""] = keys.list().map(({ kid }) => kid);
+  const second = await keys.rotate(OPERATOR);
+  expect(await keys.revoke(second, OPERATOR)).toBe("revoked");
+  const third = keys.list().at(-1)?.kid ?? "";
+  const made = { kind: "signing_key", owner: undefined, details: { created_at: TIME } };
+  expect(await recorded()).toEqual([
+    { ...made, subject: first, caller: { house: "auth" } },
+    { ...made, subject: second, caller: OPERATOR },
+    { ...made, subject: second, details: { revoked_at: TIME }, caller: OPERATOR },
+    { ...made, subject: third, caller: { house: "auth" } },
+  ]);
+});
+
+test("a write whose record fails is not made, and a record whose write fails is not kept", async () => {
+  await db.owner.rows("alter table configuration_write rename to away");
+  await expect(clients.create({ customerId, clientId: "b", scopes: ["*"] }, OPERATOR)).rejects.toThrow();
+  await db.owner.rows("alter table away rename to configuration_write");
+  expect(await db.owner.rows("select 1 from client where client_id = 'b'")).toEqual([]);
+  expect(await recorded()).toEqual([]);
+});
+
+test("while no lane works, writes are made and recorded, and sealed later", async () => {
+  const broken: Sealer = { execute: () => Promise.reject(new Error("no lane")) };
+  await clients.create({ customerId, clientId: "c", scopes: ["*"] }, OPERATOR);
+  await expect(sealConfigurationWrites(db.database, broken)).rejects.toThrow("no lane");
+  expect(await recorded()).toHaveLength(1);
+});
+
+test("of two processes that seal the same record, one does", async () => {
+  await clients.create({ customerId, clientId: "d", scopes: ["*"] }, OPERATOR);
+  const other = await startLane(db.another());
+  await Promise.all([
+    sealConfigurationWrites(db.database, lane),
+    sealConfigurationWrites(db.database, other.lane),
+    sealConfigurationWrites(db.database, lane),
+  ]);
+  await other.lane.stop();
+  const versions = await db.owner.rows("select version from configuration_write where subject = 'd'");
+  expect(versions).toEqual([{ version: "2" }]);
+  const batches = await db.owner.rows(
+    `select 1 from batch where changes::text like '%' || (select id from configuration_write where subject = 'd') || '%'`,
+  );
+  expect(batches).toHaveLength(1);
+});
+
+test.for([
+  ["is missing, but a batch wrote it", "delete from configuration_write where subject = 'd'"],
+  ["does not match batch", `update configuration_write set caller = '{"operator": "eve"}' where subject = 'd'`],
+  ["does not match batch", `update configuration_write set details = '{}' where subject = 'd'`],
+  [
+    "has gone back to version 1",
+    "update configuration_write set version = 1, slot = null, batch = null where subject = 'd'",
+  ],
+])("verify finds a sealed record that %s", async ([message, sql]) => {
+  await db.owner.rows("create schema kept; create table kept.writes as table configuration_write");
+  await db.owner.rows(sql as string);
+  const { checks, sound } = await verifyAll(db.database);
+  await db.owner.rows("truncate configuration_write");
+  await db.owner.rows("insert into configuration_write table kept.writes");
+  await db.owner.rows("drop schema kept cascade");
+  expect(sound).toBe(false);
+  expect(checks.flatMap(({ first }) => first ?? []).map((found) => found.message)).toEqual([
+    expect.stringContaining(message as string),
+  ]);
+  expect((await verifyAll(db.database)).sound).toBe(true);
+});
+
+test("the service's role cannot change or remove a record, sealed or not", async () => {
+  for (const sql of [
+    "update configuration_write set details = '{}'",
+    "update configuration_write set caller = '{}'",
+    "delete from configuration_write",
+  ])
+    await expect(db.database.rows(sql)).rejects.toThrow("permission denied");
+});

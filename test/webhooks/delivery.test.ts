@@ -1,0 +1,228 @@
+/** What receivers get, whatever they answer. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { pause } from "../../src/std/pause.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { TESTER } from "../support/movements.ts";
+import { unwrap } from "../support/results.ts";
+import { until } from "../support/until.ts";
+import { openSite, type Receiver, type Site, upTo } from "./site.ts";
+
+const HOUR_MS = 3_600_000;
+
+let site: Site;
+beforeEach(async () => {
+  site = await openSite();
+});
+afterEach(async () => {
+  await expectBooksBalance(site.db.database);
+  await site.close();
+});
+
+test("events are posted once each, in the order of each object, and the place follows", async () => {
+  const [a, b] = [await site.profile(), await site.profile()];
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  const first = (await site.lastNumber()) + 1;
+  site.node();
+  await site.change(a, b, a, b, a, b);
+  await until("all are accepted", () => receiver.accepted().length === 6);
+  await site.change(...upTo(40).map((n) => (n % 3 === 0 ? a : b)));
+  await until("all are accepted", () => receiver.accepted().length === 46);
+  const last = await site.lastNumber();
+  await until("the place is written", async () => (await site.progress(webhook)).readTo === last);
+  expect(await site.rows(webhook)).toEqual([]);
+  expect(receiver.accepted().sort((x, y) => x - y)).toEqual(upTo(last, first));
+  for (const profile of [a, b]) {
+    const numbers = receiver.received.filter(({ objects }) => objects[0] === profile).map(({ numbers }) => numbers[0]);
+    expect(numbers).toEqual([...numbers].sort((x, y) => Number(x) - Number(y)));
+  }
+  const attempts = await site.db.database.rows("select from webhook_attempt where error is null and status = 204");
+  expect(attempts).toHaveLength(46);
+});
+
+test("an object whose event fails blocks only itself, and goes on in order", async () => {
+  const [a, b] = [await site.profile(), await site.profile()];
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  const first = (await site.lastNumber()) + 1;
+  receiver.answer = ({ objects }) => (objects[0] === a ? 500 : 204);
+  site.node();
+  await site.change(a, a, a, b, b, b);
+  const last = await site.lastNumber();
+  await until("the others are accepted", () => receiver.accepted().length === 3);
+  await until("the place is written", async () => (await site.progress(webhook)).readTo === last);
+  expect(await site.rows(webhook)).toEqual([`${first} RETRYING 1`, `${first + 1} BLOCKED 0`, `${first + 2} BLOCKED 0`]);
+  receiver.answer = () => 204;
+  site.clock.aheadMs += 60_000;
+  await until("all are accepted", () => receiver.accepted().length === 6);
+  await until("no row is left", async () => (await site.rows(webhook)).length === 0);
+  expect(receiver.accepted().slice(3)).toEqual([first, first + 1, first + 2]);
+  expect(await site.progress(webhook)).toEqual({ readTo: last, isFailing: false });
+});
+
+test("after ten attempts an event is undelivered, is counted, and is delivered when somebody asks", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  receiver.answer = () => 500;
+  const { deliveries } = site.node();
+  await site.change(a, a);
+  const last = await site.lastNumber();
+  for (let attempt = 1; attempt <= 10; attempt += 1) {
+    await until("it is tried", () => receiver.received.length === attempt);
+    await until("it is written", async () => (await site.rows(webhook))[0]?.endsWith(` ${attempt}`) === true);
+    if (attempt === 9) receiver.answer = ({ numbers }) => (numbers[0] === last ? 204 : 500);
+    await site.toNextAttempt(webhook);
+  }
+  await until("its object goes on", async () => receiver.accepted().length === 1);
+  await until("it is written", async () => (await site.rows(webhook)).length === 1);
+  expect(await site.rows(webhook)).toEqual([`${last - 1} UNDELIVERED 10`]);
+  expect(await deliveries.countUndelivered(site.customerId, [BigInt(last - 1), BigInt(last)])).toEqual(
+    new Map([[BigInt(last - 1), 1]]),
+  );
+  receiver.answer = () => 204;
+  const replayed = await deliveries.replay(site.customerId, webhook.id, { onlyUndelivered: true });
+  expect(replayed).toEqual({ kind: "done", value: { fromNumber: undefined, events: 1 } });
+  await until("it is accepted", () => receiver.accepted().length === 2);
+  await until("no row is left", async () => (await site.rows(webhook)).length === 0);
+  expect(receiver.accepted()).toEqual([last, last - 1]);
+});
+
+test("a receiver is left alone for as long as it asks, at most an hour", async () => {
+  const [a, b] = [await site.profile(), await site.profile()];
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  receiver.answer = () => ({ status: 429, headers: { "retry-after": "7200" } });
+  site.node();
+  await site.change(a);
+  await until("it is written", async () => (await site.rows(webhook)).length === 1);
+  receiver.answer = () => 204;
+  site.clock.aheadMs += 0.9 * HOUR_MS;
+  await site.change(b);
+  const second = await site.receiver();
+  await site.webhook({ url: second.url });
+  await site.change(b);
+  await until("another webhook is sent to", () => second.accepted().length === 1);
+  expect(receiver.received).toHaveLength(1);
+  site.clock.aheadMs += 0.2 * HOUR_MS;
+  await until("all are accepted", () => receiver.accepted().length === 3);
+});
+
+test("410 disables at once, and the webhook keeps its place until it is enabled", async () => {
+  const [a, b] = [await site.profile(), await site.profile()];
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  receiver.answer = () => 410;
+  const { deliveries, log } = site.node();
+  await site.change(a);
+  const first = await site.lastNumber();
+  await until("it is disabled", () => log.some(({ kind }) => kind === "disabled"));
+  expect(await site.webhooks.find(site.customerId, webhook.id)).toMatchObject({
+    status: "DISABLED",
+    disabledReason: "gone",
+  });
+  await site.change(b, b);
+  receiver.answer = () => 204;
+  const enabled = await site.webhooks.enable(site.customerId, webhook.id, deliveries.resume("WHERE_IT_STOOD"), TESTER);
+  expect(enabled.kind).toBe("done");
+  await until("all are accepted", () => receiver.accepted().length === 3);
+  expect(receiver.received.map(({ numbers }) => numbers[0]).sort()).toEqual([first, first, first + 1, first + 2]);
+});
+
+test("a webhook that is enabled from now on lists what it did not deliver", async () => {
+  const [a, b] = [await site.profile(), await site.profile()];
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  receiver.answer = () => 410;
+  const { deliveries, log } = site.node();
+  await site.change(a, a);
+  const first = (await site.lastNumber()) - 1;
+  await until("it is disabled", () => log.some(({ kind }) => kind === "disabled"));
+  await site.change(b);
+  receiver.answer = () => 204;
+  await site.webhooks.enable(site.customerId, webhook.id, deliveries.resume("NOW"), TESTER);
+  await site.change(b);
+  await until("the new one is accepted", () => receiver.accepted().length === 1);
+  expect(receiver.accepted()).toEqual([first + 3]);
+  expect((await site.rows(webhook))[0]).toBe(`${first} UNDELIVERED 1`);
+});
+
+test("five days without one acceptance disable", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  receiver.answer = () => 500;
+  const { log } = site.node();
+  const isDisabled = (): boolean => log.some(({ kind }) => kind === "disabled");
+  await site.change(a, await site.profile());
+  await until("it is written", async () => (await site.progress(webhook)).isFailing);
+  for (let day = 0; day < 6; day += 1) {
+    const tried = receiver.received.length;
+    site.clock.aheadMs += 25 * HOUR_MS;
+    await until("it is tried", () => receiver.received.length > tried || isDisabled());
+  }
+  await until("it is disabled", isDisabled);
+  expect(log.find(({ kind }) => kind === "disabled")).toMatchObject({ reason: "failing" });
+});
+
+test("a customer that is disabled is not posted to, and goes on where it stood", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  await site.webhook({ url: receiver.url });
+  const { deliveries } = site.node();
+  await site.change(a);
+  await until("it is accepted", () => receiver.accepted().length === 1);
+  unwrap(await site.customers.disable(site.customerId, TESTER));
+  await until("nothing is delivered to", () => deliveries.report().webhooks === 0);
+  await site.change(a, a);
+  await pause(100);
+  expect(receiver.received).toHaveLength(1);
+  unwrap(await site.customers.enable(site.customerId, TESTER));
+  await until("all are accepted", () => receiver.accepted().length === 3);
+});
+
+test("nothing is sent while the clock has a fault", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  await site.webhook({ url: receiver.url });
+  site.node();
+  await site.change(a);
+  await until("it is accepted", () => receiver.accepted().length === 1);
+  site.clock.fault = "the clock is four days ahead";
+  site.clock.aheadMs += 96 * HOUR_MS;
+  await site.change(a, a);
+  await pause(200);
+  expect(receiver.received).toHaveLength(1);
+  site.clock.aheadMs -= 96 * HOUR_MS;
+  site.clock.fault = undefined;
+  await until("all are accepted", () => receiver.accepted().length === 3);
+});
+
+test("the hanging receivers of one customer together get a bounded number of requests", async () => {
+  const profiles = await Promise.all(upTo(20).map(() => site.profile()));
+  const receivers = await Promise.all(upTo(6).map(() => site.receiver()));
+  for (const { url } of receivers) await site.webhook({ url });
+  const { deliveries } = site.node();
+  await site.change(...profiles);
+  const count = (of: (one: Receiver) => number) => receivers.reduce((sum, one) => sum + of(one), 0);
+  await until("all accept", () => count((one) => one.accepted().length) === 120);
+  for (const one of receivers) one.answer = () => "nothing";
+  await site.change(...profiles);
+  await until("they hang", () => deliveries.report().inFlight === 64);
+  await pause(100);
+  expect(count((one) => one.received.length)).toBe(120 + 64);
+});
+
+test("a receiver that never answers delays nobody else", async () => {
+  const a = await site.profile();
+  const [dead, live] = [await site.receiver(), await site.receiver()];
+  const webhook = await site.webhook({ url: dead.url });
+  await site.webhook({ url: live.url });
+  dead.answer = () => "nothing";
+  site.node();
+  await site.change(a);
+  await until("both are tried", () => dead.received.length === 1 && live.accepted().length === 1);
+  await site.change(...upTo(30).map(() => a));
+  await until("the live one has all", () => live.accepted().length === 31, 2);
+  await until("the dead one is failing", async () => (await site.rows(webhook)).length > 0);
+});

@@ -1,0 +1,47 @@
+/** Of the built program: what is posted from a thread of its own. */
+import { expect, test } from "vitest";
+import type { OutgoingThread } from "../../src/web/outgoing-requests/outgoing-thread.ts";
+import { OK, rawReceiver, receiver, SANDBOX } from "../support/http/outgoing.ts";
+import { until } from "../support/until.ts";
+
+const BUILT = "../../dist/web/outgoing-requests/outgoing-thread.js";
+const { OutgoingThread: Thread } = (await import(BUILT)) as { OutgoingThread: typeof OutgoingThread };
+const NOT_SENT = { kind: "unanswered", reason: "cancelled", detail: "the service did not finish it" };
+
+const open = () => {
+  const ended: Error[] = [];
+  const thread = new Thread(SANDBOX, (error) => void ended.push(error));
+  const post = async (url: string, signal?: AbortSignal) => {
+    const message = { url, headers: { "webhook-id": "1" }, body: "{}", ...(signal && { signal }) };
+    const { ms: _ms, ...outcome } = await thread.post(message);
+    return outcome.kind === "answered" ? { ...outcome, answer: outcome.answer.toString() } : outcome;
+  };
+  return { post, ended };
+};
+
+test("many at once are answered, each with its own answer", async () => {
+  const { port, received } = await receiver((request, response) => void response.end(request.url));
+  const { post, ended } = open();
+  const paths = Array.from({ length: 50 }, (_, i) => `/${i}`);
+  const answers = await Promise.all(paths.map((path) => post(`http://127.0.0.1:${port}${path}`)));
+  expect(answers).toEqual(paths.map((path) => ({ ...OK, answer: path })));
+  expect(received.map(({ body }) => body)).toEqual(paths.map(() => "{}"));
+  expect(ended).toEqual([]);
+});
+
+test("what is no longer wanted ends, with its connection", async () => {
+  const { url, connections } = await rawReceiver(() => undefined);
+  const cancel = new AbortController();
+  const pending = open().post(url, cancel.signal);
+  await until("it has connected", () => connections.length === 1);
+  cancel.abort();
+  expect(await pending).toEqual(NOT_SENT);
+  await until(
+    "the connection has ended",
+    () => connections[0]?.readableEnded === true || connections[0]?.destroyed === true,
+  );
+});
+
+test("the policy holds in the thread", async () => {
+  expect(await open().post("http://10.0.0.1/")).toMatchObject({ kind: "unanswered", reason: "url_not_allowed" });
+});
