@@ -8,14 +8,18 @@ import { until } from "../../../test/support/until.ts";
 let toy: ToyApi;
 let ran = 0;
 const sockets: Socket[] = [];
+/** Settled once a response may be sent. */
+let release: Promise<void> | undefined;
 beforeEach(async () => {
   ran = 0;
-  toy = await startToyApi((api) =>
+  release = undefined;
+  toy = await startToyApi((api) => {
     api.get("/ran", { config: { scope: "public" }, schema: { hide: true } }, async () => {
       ran += 1;
       return {};
-    }),
-  );
+    });
+    api.addHook("onSend", async () => release);
+  });
 });
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -92,4 +96,31 @@ test("what comes behind a request that is answered before its body is there is n
   expect(ran).toBe(0);
   expect(statusesIn(await sendRaw(toy.url, request("GET /ran", "Connection: close")))).toEqual([200]);
   expect(ran).toBe(1);
+});
+
+test("a caller that ends its body while its response is on its way receives that response", async () => {
+  const { hostname, port } = new URL(toy.url);
+  let send = (): void => undefined;
+  release = new Promise((resolve) => {
+    send = resolve;
+  });
+  const ended = new Promise((resolve) =>
+    toy.api.server.once("connection", (socket) => socket.once("end", () => setImmediate(resolve))),
+  );
+  const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  sockets.push(socket);
+  let text = "";
+  socket.setEncoding("latin1").on("data", (part: string) => {
+    text += part;
+  });
+  const arrived = once(toy.api.server, "request");
+  socket.write(request("POST /v2/nothing", CHUNKED));
+  await arrived;
+  // Behind the response that is decided, nothing is parsed any more.
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+  socket.end("5\r\n12345\r\n0\r\n\r\n");
+  await ended;
+  send();
+  await once(socket, "close");
+  expect(statusesIn(text)).toEqual([404]);
 });

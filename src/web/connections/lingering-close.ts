@@ -11,6 +11,11 @@ const LINGER_MS = 1_000;
 /** Small pieces that are discarded before the connection is destroyed. A TLS record of one byte costs as much as one of 16 KiB. */
 const MOST_SMALL_PIECES = 100;
 
+const ending = new WeakSet<Socket>();
+
+/** Whether a connection's last response is decided, and nothing behind its request is answered. */
+export const isEnding = (socket: Socket): boolean => ending.has(socket);
+
 /** Parses no further requests. The connection stays open for outstanding responses. */
 export function stopReading(socket: Socket): void {
   // Deferred: a connection that Node has paused has to be resumed by Node.
@@ -34,6 +39,7 @@ export function stopReadingAtOnce(socket: Socket): void {
 
 /** Makes Node close the connection in this way once its last response has been sent. */
 export function lingerAfterAnswer(socket: Socket): void {
+  ending.add(socket);
   socket.destroySoon = () => linger(socket);
 }
 

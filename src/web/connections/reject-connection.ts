@@ -1,7 +1,7 @@
 /** The final response on a connection on which parsing has failed. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
+import { isEnding, linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
 import { isIdle, isNextAnswerOurs } from "./tracked-response.ts";
 
 export interface LastAnswer {
@@ -26,11 +26,10 @@ export function rejectConnection(
   socket: Socket,
   respond: (unreadable: Unreadable) => LastAnswer,
 ): void {
-  if (error.code === "HPE_CLOSED_CONNECTION") return void ignoreBehindLast(socket);
-  if (error.code === "ECONNRESET" || !socket.writable || !isNextAnswerOurs(socket)) {
-    socket.destroy();
-    return;
-  }
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  // The end of a body that is no longer read is an error to Node, and its response may still be on its way.
+  if (error.code === "HPE_CLOSED_CONNECTION" || isEnding(socket)) return void ignoreBehindLast(socket);
+  if (!isNextAnswerOurs(socket)) return void socket.destroy();
   // Node would report the next bytes as another parse error.
   stopReadingAtOnce(socket);
   const { status, headers, body } = respond(unreadable(error.code));
