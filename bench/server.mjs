@@ -69,9 +69,10 @@ const answers = {
   /** A new customer with a client that reads events. */
   eventReader: async () => {
     const customerId = service.core.ids.next();
-    await service.core.customers.ensure(customerId, "Reader", { operator: "bench", operation: "event-streams" });
+    const caller = { operator: "bench", operation: "event-streams" };
+    await service.core.customers.ensure(customerId, `Reader ${customerId}`, caller);
     const scopes = ["events:read_event"];
-    return (await service.core.clients.create({ customerId, scopes, networks: undefined })).value;
+    return (await service.core.clients.create({ customerId, scopes, networks: undefined }, caller)).value;
   },
   /** With the path of a file in `profile`, a CPU profile of it is written there. */
   verify: async ({ profile } = {}) => (await profiled(profile, () => verifyAll(service.core.database))).sound,
