@@ -36,6 +36,9 @@ const issued = (token: string, more: object = { token_type: "Bearer", expires_in
   body: JSON.stringify({ access_token: token, ...more }),
 });
 
+/** What JSON can hold, and `String` and `Number` throw at. */
+const NO_TEXT = { toString: 1, valueOf: 1 };
+
 const credentials = (policy = SANDBOX) => new ReceiverCredentials(new OutgoingRequests(policy));
 const bearer = (token: string) => done({ authorization: `Bearer ${token}` });
 
@@ -106,6 +109,14 @@ test("a token is replaced shortly before its end, and after a change of the webh
   expect(received).toHaveLength(4);
 });
 
+test("a token whose time is no number is used as long as one that has none", async () => {
+  const { received, access } = await tokenEndpoint(issued("1", { expires_in: NO_TEXT }));
+  const own = credentials();
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  expect(received).toHaveLength(1);
+});
+
 test("a token that is not accepted any more is replaced, one that is new is not", async () => {
   const { received, access } = await tokenEndpoint(issued("1"), issued("2"));
   const own = credentials();
@@ -135,6 +146,11 @@ test.each<[string, TokenAnswer, string]>([
     "the token endpoint answered without a usable access_token",
   ],
   ["issues another kind", issued("x", { token_type: "DPoP" }), "the token endpoint issued a token of another type"],
+  [
+    "names a kind that has no text",
+    issued("x", { token_type: NO_TEXT }),
+    "the token endpoint issued a token of another type",
+  ],
 ])("when the token endpoint %s there is no delivery, and the next one asks again", async (_what, answer, why) => {
   const { received, access } = await tokenEndpoint(answer);
   const own = credentials();

@@ -67,10 +67,10 @@ export class ReceiverCredentials {
     const name = nameOf(webhook);
     const known = this.#tokens.get(name);
     if (known !== undefined && known.usedUntil > steadyClock.now()) return done(known);
-    const running = this.#fetches.get(name) ?? this.#fetch(access, secret, signal);
+    const running =
+      this.#fetches.get(name) ?? this.#fetch(access, secret, signal).finally(() => this.#fetches.delete(name));
     this.#fetches.set(name, running);
     const fetched = await running;
-    if (this.#fetches.get(name) === running) this.#fetches.delete(name);
     if (fetched.kind === "done") this.#tokens.set(name, fetched.value);
     return fetched;
   }
@@ -125,12 +125,15 @@ function readToken(answer: Answered | Unanswered): Result<Token, string> {
   if (typeof value !== "string" || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN_LENGTH) {
     return reject("the token endpoint answered without a usable access_token");
   }
-  if (String(type).toLowerCase() !== "bearer") return reject("the token endpoint issued a token of another type");
+  if (typeof type !== "string" || type.toLowerCase() !== "bearer")
+    return reject("the token endpoint issued a token of another type");
   const fetchedAt = steadyClock.now();
-  return done({ value, fetchedAt, usedUntil: fetchedAt + 1_000 * secondsOfUse(Number(seconds)) });
+  return done({ value, fetchedAt, usedUntil: fetchedAt + 1_000 * secondsOfUse(seconds) });
 }
 
-function secondsOfUse(expiresIn: number): number {
+/** Some servers give the number as a text. What is neither cannot be converted: an object may have no text of its own. */
+function secondsOfUse(value: unknown): number {
+  const expiresIn = typeof value === "number" || typeof value === "string" ? Number(value) : 0;
   const lifetime = expiresIn > 0 ? Math.min(expiresIn, MOST_SECONDS) : USUAL_SECONDS;
   return lifetime - Math.min(MARGIN_SECONDS, lifetime / 5);
 }
