@@ -80,7 +80,6 @@ const CIPHERS = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":");
 const CURVES = "X25519:prime256v1:secp384r1";
-const CHECK_MS = 100;
 /** The TCP connection below each connection that was made here. */
 const transports = new WeakMap<Socket, Socket>();
 
@@ -89,18 +88,20 @@ const bytesReceived = (socket: Socket): number => transports.get(socket)?.bytesR
 
 /**
  * Ends a connection with an error when more than so many further bytes have arrived on it which are no data: TLS 1.3 has key
- * updates without end.
+ * updates without end. Judged after each read, of which the event loop does many in one turn.
  * @param dataBytes how many of them are data
  * @returns ends the watch, and says whether there were too many
  */
 export function boundBytes(socket: Socket, most: number, dataBytes: () => number = () => 0): () => boolean {
   const begin = bytesReceived(socket);
   const isOver = (): boolean => bytesReceived(socket) - begin - dataBytes() > most;
-  const checks = setInterval(() => {
+  const check = (): void => {
     if (isOver()) socket.destroy(new TooManyBytes());
-  }, CHECK_MS).unref();
+  };
+  // Behind the listener by which what was read is decrypted and parsed.
+  const transport = transports.get(socket)?.on("data", check);
   return () => {
-    clearInterval(checks);
+    transport?.off("data", check);
     return isOver();
   };
 }

@@ -37,8 +37,10 @@ const MAX_HEADERS = 100;
 const BODY_MS = 1_000;
 /** A longer body is not read to its end; the connection ends. */
 const MAX_BODY_BYTES = 16_384;
-/** Of one answer, beside its body: its head, interim answers before it, the lengths of chunks, what TLS adds. */
-const MAX_OTHER_BYTES = MAX_HEADER_BYTES + 8_192;
+/** Of one answer: interim answers and pieces of its body, each of which costs microseconds however small it is. */
+const MOST_PIECES = 256;
+/** Of one answer, beside its body: its head, interim answers before it, lengths of chunks, what TLS adds, half a record of it. */
+const MAX_OTHER_BYTES = MAX_HEADER_BYTES + 24_576;
 
 /** @param until by the steady clock */
 export function exchange(message: Message, pool: ConnectionPool, until: number): Promise<Outcome> {
@@ -46,14 +48,20 @@ export function exchange(message: Message, pool: ConnectionPool, until: number):
     const request = begin(message, pool);
     let endWatch: (() => boolean) | undefined;
     let bodyBytes = 0;
+    let pieces = 0;
     const settle = (outcome: Outcome): void => {
       clearTimeout(timer);
       message.signal?.removeEventListener("abort", cancel);
       const isTooMuch = endWatch?.() === true && outcome.kind === "answered";
       resolve(isTooMuch ? TOO_MUCH : outcome);
-      if (outcome.kind === "unanswered") request.destroy();
+      // Of an answer that came before all was sent, Node would send the rest first, for as long as the receiver does not read.
+      if (outcome.kind === "unanswered" || !request.writableFinished) request.destroy();
     };
     const fail = (reason: UnansweredReason, detail: string): void => settle({ kind: "unanswered", reason, detail });
+    const countPiece = (): void => {
+      pieces += 1;
+      if (pieces > MOST_PIECES) settle(TOO_MUCH);
+    };
     const cancel = (): void => fail("cancelled", "the service stops");
     const timer = setTimeout(() => fail("timeout", "no answer in time"), Math.max(0, until - steadyClock.now()));
     message.signal?.addEventListener("abort", cancel);
@@ -61,6 +69,7 @@ export function exchange(message: Message, pool: ConnectionPool, until: number):
       .on("socket", (socket: Socket) => {
         endWatch = boundBytes(socket, MAX_OTHER_BYTES, () => bodyBytes);
       })
+      .on("information", countPiece)
       .on("upgrade", (_response, socket) => {
         socket.destroy();
         fail("protocol", "the answer changes the protocol, which was not asked for");
@@ -69,6 +78,7 @@ export function exchange(message: Message, pool: ConnectionPool, until: number):
       .on("response", (response) => {
         response.on("data", (chunk: Buffer) => {
           bodyBytes += chunk.length;
+          countPiece();
         });
         readAnswer(request, response, message.answerBytes, settle);
       });

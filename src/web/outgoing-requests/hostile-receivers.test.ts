@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer as createHttpsServer } from "node:https";
-import { createServer, type Socket } from "node:net";
+import { createServer, Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   certFile,
   certificate,
@@ -174,6 +174,45 @@ describe("a receiver", () => {
     });
     expect(await outgoing().post(url)).toEqual(TOO_MUCH);
     await until("the connection has ended", () => connections.every(({ destroyed }) => destroyed));
+  });
+
+  test.each(["keep-alive", "close"])("that answers before it has read everything gets no more (%s)", async (how) => {
+    const { url, connections } = await rawReceiver((socket) => {
+      socket.pause();
+      socket.write(`HTTP/1.1 200 OK\r\nconnection: ${how}\r\ncontent-length: 2\r\n\r\nok`);
+    });
+    expect(await outgoing().post(url, { body: "x".repeat(20_000_000) })).toEqual(OK);
+    for (const socket of connections) socket.resume();
+    await until("the connection has ended", () => connections.every(({ destroyed }) => destroyed), 10);
+    expect(connections[0]?.bytesRead).toBeLessThan(20_000_000);
+  });
+
+  test("that sends megabytes of interim answers at once is cut off after the first read", async () => {
+    const read: number[] = [];
+    const destroy = Socket.prototype.destroy;
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { url, connections } = await rawReceiver((socket) =>
+      socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(150_000)),
+    );
+    vi.spyOn(Socket.prototype, "destroy").mockImplementation(function (this: Socket, ...why) {
+      if (`http://127.0.0.1:${this.remotePort}/` === url) read.push(this.bytesRead);
+      return destroy.apply(this, why);
+    });
+    expect(await outgoing().post(url)).toEqual(TOO_MUCH);
+    await until("the connection has ended", () => connections.every(({ destroyed }) => destroyed));
+    expect(Math.max(...read)).toBeLessThan(150_000);
+  });
+
+  test("with an answer in too many pieces has not answered", async () => {
+    const chunks = (count: number) =>
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(count)}0\r\n\r\n`;
+    for (const [count, expected] of [
+      [256, { ...OK, answer: "x".repeat(256) }],
+      [257, TOO_MUCH],
+    ] as const) {
+      const { url } = await rawReceiver((socket) => socket.end(chunks(count)));
+      expect(await outgoing().post(url)).toEqual(expected);
+    }
   });
 
   test("with a long answer has answered, and only the first KiB is kept", async () => {
