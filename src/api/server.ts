@@ -48,7 +48,16 @@ import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { BulkAdmission } from "./access/bulk-admission.ts";
-import { type Access, callerOf, clientCallerOf, grantOf, guard, type Verify } from "./access/guard.ts";
+import {
+  type Access,
+  callerOf,
+  clientCallerOf,
+  grantOf,
+  guard,
+  stillGranted,
+  type Verify,
+  whileGranted,
+} from "./access/guard.ts";
 import { type Admit, admitAddress, admitBy, admitMoreBy } from "./access/rate-limiting.ts";
 import {
   type Admissions,
@@ -169,10 +178,12 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const bulkAdmission = prepareBulks(api, options, admissions);
   api.setErrorHandler(handleError);
   api.decorate("dialect", new ApiDialect(dialect));
+  api.decorate("isStillGranted", stillGranted(options.verify));
   api.removeAllContentTypeParsers();
   parseJson(api, bulkAdmission);
   // Fields of the request: a WeakMap beside it would cost more in garbage collection than the guard itself.
   api.decorateRequest("known", null);
+  api.decorateRequest("verifiedAtMs", 0);
   api.decorateRequest("leave", null);
   api.decorateRequest("enterAgain", null);
   api.decorateRequest("grant", {
@@ -291,6 +302,7 @@ function prepareRoute(
   const entrance =
     access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied, scopeWords });
   route.handler = withDefaultProfile(route.schema ?? {}, defaultProfileOf, route.handler);
+  if (isWrite && access !== "public") route.handler = whileGranted(route.handler);
   const hooks = [...(isWrite ? [rejectAtCapacity(rejectsWork)] : []), entrance];
   if (route.config?.admission !== false) {
     const { reads, writes, answers } = turns;

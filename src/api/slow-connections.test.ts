@@ -1,8 +1,8 @@
 /** Callers who take their time, on real sockets: they are sent away, and nobody else has to wait for them. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { afterEach, expect, test } from "vitest";
-import { ask, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { ask, GRANT, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 import { until } from "../../test/support/until.ts";
 
 let toy: ToyApi;
@@ -18,13 +18,18 @@ const IMPATIENT = { headersMs: 200, requestMs: 400, checkEveryMs: 50 };
 
 /** Opens a connection, sends how a request begins, and then a byte at a time for as long as it can. */
 function trickle(beginning: string, byte: string): Socket & { received: string } {
+  const socket = open(beginning);
+  trickling.push(setInterval(() => socket.write(byte), 20));
+  return socket;
+}
+
+function open(beginning: string): Socket & { received: string } {
   const { hostname, port } = new URL(toy.url);
   const socket = Object.assign(connect({ port: Number(port), host: hostname, allowHalfOpen: true }), { received: "" });
   sockets.push(socket);
   socket.setEncoding("utf8").on("data", (text: string) => (socket.received += text));
   socket.on("error", () => {});
   socket.write(beginning);
-  trickling.push(setInterval(() => socket.write(byte), 20));
   return socket;
 }
 
@@ -77,4 +82,36 @@ test("a thousand requests that never end do not block others", async () => {
   await until("all of them are open", () => open >= 1_000);
   const answers = await Promise.all(Array.from({ length: 50 }, () => ask(toy, "/v2/toys")));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+});
+
+test("a write whose token ends while its body arrives is not carried out", async () => {
+  let [verified, ran] = [0, 0];
+  let isValid = true;
+  const config = { scope: "transfer:write_internal_transfer" } as const;
+  toy = await startToyApi(
+    (api) => api.post("/count", { config, schema: { hide: true } }, async () => ({ ran: ++ran })),
+    {
+      verify: async () => {
+        verified += 1;
+        return isValid ? GRANT : undefined;
+      },
+    },
+  );
+  const head = "POST /count HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n";
+  const written = async (whileItArrives: () => void): Promise<string> => {
+    const before = verified;
+    const socket = open(`${head}Content-Length: 2\r\n\r\n{`);
+    await until("its head has arrived", () => verified > before);
+    const now = performance.now.bind(performance);
+    onTestFinished(() => vi.restoreAllMocks());
+    vi.spyOn(performance, "now").mockImplementation(() => now() + 2_000);
+    whileItArrives();
+    socket.write("}");
+    await until("it is answered", () => socket.received.includes("\r\n\r\n"));
+    vi.restoreAllMocks();
+    return socket.received.slice(0, socket.received.indexOf("\r\n"));
+  };
+  expect(await written(() => undefined)).toBe("HTTP/1.1 200 OK");
+  expect(await written(() => (isValid = false))).toBe("HTTP/1.1 401 Unauthorized");
+  expect([verified, ran]).toEqual([4, 1]);
 });

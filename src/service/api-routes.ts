@@ -1,6 +1,5 @@
 /** Registers all resource routes of the API. */
 
-import type { Verify } from "../api/access/guard.ts";
 import type { Api } from "../api/api.ts";
 import { eventStreamRoute } from "../api/event-streams/event-stream.ts";
 import { type MostWaiting, Waiters } from "../api/event-streams/waiters.ts";
@@ -46,7 +45,6 @@ export function addApiRoutes(
   config: Config,
   core: Core,
   { transfers, conversions, exchange, events, deliveries }: Domain,
-  verify: Verify,
   onFeed?: (event: FeedEvent) => void,
 ): void {
   const { database, profiles, clients, webhooks, catalogue, clock } = core;
@@ -67,7 +65,7 @@ export function addApiRoutes(
     sandboxRoutes(api, { profiles, transfers, catalogue, lastPrice });
   }
   orderRoutes(api, exchange, profiles);
-  const shared = { events, deliveries, exchange, isTest: config.mode === "sandbox", verify };
+  const shared = { events, deliveries, exchange, isTest: config.mode === "sandbox" };
   eventRoutes(api, { ...shared, waiters: new Waiters(MOST_WAITING) });
   // A quarter of the connections; a quarter is left for requests.
   eventStreamRoute(api, {

@@ -1,6 +1,5 @@
 /** Builds everything that runs in this process. Nothing of it has started yet. */
 import type { Logger } from "pino";
-import type { Verify } from "../api/access/guard.ts";
 import { PROBLEM_KINDS } from "../api/problems/problems.ts";
 import { healthRoutes } from "../api/routes/health.ts";
 import { type Api, type ApiOptions, createApi } from "../api/server.ts";
@@ -273,13 +272,12 @@ async function buildApi(
     readonly demoClient: ApiOptions["demoClient"];
   },
 ): Promise<Api> {
-  const verify: Verify = (token, address) => oauth.verify(token, address);
   const api = await createApi({
     ...shared,
     baseUrl: () => addresses.baseUrl,
     authUrl: () => addresses.authUrl,
     log: core.log,
-    verify,
+    verify: (token, address) => oauth.verify(token, address),
     rejectsWork: () => core.lane.unavailableReason,
     sharesTokens: config.roles.has("auth"),
     defaultProfileOf: async (customerId) => (await core.profiles.getDefault(customerId)).id,
@@ -288,7 +286,7 @@ async function buildApi(
     onCutOff: observers.metrics?.requests.slowReaders,
   });
   healthRoutes(api, readinessOf(core));
-  if (config.roles.has("api")) addApiRoutes(api, config, core, domain, verify, observers.metrics?.exchange.onFeedEvent);
+  if (config.roles.has("api")) addApiRoutes(api, config, core, domain, observers.metrics?.exchange.onFeedEvent);
   return api;
 }
 

@@ -3,7 +3,7 @@
  * public; without either the service does not start. The token is verified before the rest of the request is read
  * (docs/contract/requests.md#order-of-checks).
  */
-import type { FastifyRequest, onRequestAsyncHookHandler } from "fastify";
+import type { FastifyRequest, onRequestAsyncHookHandler, RouteHandlerMethod } from "fastify";
 import type { ClientCaller } from "../../ledger/caller.ts";
 import type { AccessDenial } from "../../oauth/access-denials/access-denial.ts";
 import type { Scope } from "../../oauth/scopes.ts";
@@ -33,6 +33,15 @@ declare module "fastify" {
     readonly caller: ClientCaller;
     /** The verified grant; null before the guard has run, and on a public route. */
     known: Grant | null;
+    /** When its token was last verified, in time of the process. */
+    verifiedAtMs: number;
+  }
+  interface FastifyInstance {
+    /**
+     * Whether the token of a request that has been open for long still grants something. While it cannot be known, because
+     * the database is away, it does.
+     */
+    isStillGranted(request: FastifyRequest): Promise<boolean>;
   }
 }
 
@@ -73,6 +82,7 @@ export function guard(
   return async (request, reply) => {
     const token = bearerToken(request.headers.authorization);
     const known = token === undefined ? undefined : await verify(token, request.ip);
+    request.verifiedAtMs = performance.now();
     const grant = isGrant(known) ? known : undefined;
     admit(request, reply, grant?.clientId);
     if (token === undefined) {
@@ -94,16 +104,31 @@ export function guard(
   };
 }
 
-/**
- * Whether the token of a request that has been open for long still grants something. While it cannot be known, because the
- * database is away, it does.
- */
-export async function isStillGranted({ headers, ip }: FastifyRequest, verify: Verify): Promise<boolean> {
-  try {
-    return isGrant(await verify(bearerToken(headers.authorization) ?? "", ip));
-  } catch {
-    return true;
-  }
+/** For so long a token counts as verified: nodes learn within seconds which clients are disabled. */
+const VERIFIED_FOR_MS = 1_000;
+
+/** Whether the token was verified so long ago that its client may be disabled by now. */
+export const isToBeVerified = ({ verifiedAtMs }: FastifyRequest): boolean =>
+  performance.now() - verifiedAtMs > VERIFIED_FOR_MS;
+
+export function stillGranted(verify: Verify): (request: FastifyRequest) => Promise<boolean> {
+  return async (request) => {
+    try {
+      if (!isGrant(await verify(bearerToken(request.headers.authorization) ?? "", request.ip))) return false;
+      request.verifiedAtMs = performance.now();
+      return true;
+    } catch {
+      return true;
+    }
+  };
+}
+
+/** Wraps a handler that writes: a body may take half a minute to arrive. @throws Problem 401 when the token has ended */
+export function whileGranted(handler: RouteHandlerMethod): RouteHandlerMethod {
+  return async function (request, reply) {
+    if (isToBeVerified(request) && !(await request.server.isStillGranted(request))) throw invalidToken();
+    return handler.call(this, request, reply);
+  };
 }
 
 export const invalidToken = (): Problem =>

@@ -11,7 +11,6 @@ import type { EventFilter, EventPage } from "../../events/events.ts";
 import { pause } from "../../std/pause.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
-import { isStillGranted } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
@@ -253,7 +252,7 @@ class Streams {
   async #check(): Promise<void> {
     const nowMs = performance.now();
     for (const stream of this.#all) {
-      if (!(await isStillGranted(stream.request, this.#options.verify))) this.#end(stream);
+      if (!(await stream.request.server.isStillGranted(stream.request))) this.#end(stream);
       else if (this.#isStalled(stream, nowMs)) stream.reply.raw.destroy();
     }
   }

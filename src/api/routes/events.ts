@@ -14,7 +14,7 @@ import type { Exchange } from "../../exchange/exchange.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { parseUuid } from "../../std/id.ts";
 import type { Deliveries } from "../../webhooks/deliveries.ts";
-import { invalidToken, isStillGranted, type Verify } from "../access/guard.ts";
+import { invalidToken } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
@@ -155,7 +155,6 @@ export interface EventRoutesOptions {
   readonly deliveries: Pick<Deliveries, "countUndelivered">;
   readonly exchange: Pick<Exchange, "averagePrice" | "quoteAssetOf">;
   readonly isTest: boolean;
-  readonly verify: Verify;
   readonly waiters: Waiters;
 }
 
@@ -167,7 +166,7 @@ export function eventRoutes(api: Api, options: EventRoutesOptions): void {
 }
 
 function listRoute(api: Api, options: EventRoutesOptions): void {
-  const { events, isTest, verify, waiters } = options;
+  const { events, isTest, waiters } = options;
   api.get(
     "/v2/events",
     {
@@ -189,7 +188,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
       const { first, last } = await events.bounds(grant.customerId);
       if (filter.after > last)
         throw afterTheLast(query.page_cursor === undefined ? "after_number" : "page_cursor", last);
-      const found = await listOrWait({ events, verify, waiters }, filter, query.wait_millis ?? 0, request, reply);
+      const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
       return {
         events: isWanted(query, isTest) ? await eventBodies(found.events, grant.customerId, options, api.dialect) : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
@@ -257,7 +256,7 @@ const objectIdOf = (text: string): string =>
 
 /** A page with an event, or the page as it is when the time is up. @throws Problem 401 when the token ends meanwhile */
 async function listOrWait(
-  { events, verify, waiters }: Pick<EventRoutesOptions, "events" | "verify" | "waiters">,
+  { events, waiters }: Pick<EventRoutesOptions, "events" | "waiters">,
   filter: EventFilter,
   waitMillis: number,
   request: FastifyRequest,
@@ -277,7 +276,7 @@ async function listOrWait(
       after = page.searchedTo;
       await news.wait(leftMs);
       await request.enterAgain?.();
-      if (!(await isStillGranted(request, verify))) throw invalidToken();
+      if (!(await request.server.isStillGranted(request))) throw invalidToken();
     }
   } finally {
     news.stop();

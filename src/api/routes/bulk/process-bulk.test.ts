@@ -1,7 +1,8 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { ask, GRANT, startToyApi, type ToyApi } from "../../../../test/support/http/toy-api.ts";
 import { until } from "../../../../test/support/until.ts";
 import type { Transfers } from "../../../transfers/transfers.ts";
+import type { Verify } from "../../access/guard.ts";
 import { createAdmissions } from "../../access/request-admission.ts";
 import { bulkTransferRoutes } from "./bulk-transfers.ts";
 
@@ -11,7 +12,7 @@ afterEach(() => toy.close());
 const profile = (number: number) => `0190d5a4-0000-7000-8004-00000000000${number}`;
 
 /** A bulk route whose transfers are rejected when they are told to, and the indexes of those that were begun. */
-async function start() {
+async function start(verify: Verify = async () => GRANT) {
   const admissions = createAdmissions();
   const begun: number[] = [];
   const ends: (() => void)[] = [];
@@ -25,7 +26,7 @@ async function start() {
       );
     },
   };
-  toy = await startToyApi((api) => bulkTransferRoutes(api, transfers as Transfers), { admissions });
+  toy = await startToyApi((api) => bulkTransferRoutes(api, transfers as Transfers), { admissions, verify });
   const bulk = (count: number) => {
     const items = Array.from({ length: count }, (_, index) => ({
       from_profile_id: profile(1),
@@ -37,7 +38,7 @@ async function start() {
     const json = { mode: "independent", items };
     return ask(toy, "/v2/transfer/internal/bulk", { method: "POST", json });
   };
-  const countsOf = ({ body }: Awaited<ReturnType<typeof bulk>>) => (body as { counts: object }).counts;
+  const countsOf = ({ body }: { readonly body: unknown }) => (body as { counts: object }).counts;
   return { admissions, begun, ends, bulk, countsOf };
 }
 
@@ -80,4 +81,25 @@ test("beside another caller's writes the items have a share, of which few wait",
   });
   expect(countsOf(await answer)).toEqual({ ...COUNTS, rejected: 100 });
   admissions.writes.leave("other");
+});
+
+test("no item is begun once the token has ended", async () => {
+  let isValid = true;
+  const { begun, ends, bulk, countsOf } = await start(async () => (isValid ? GRANT : undefined));
+  const answer = bulk(300);
+  await until("as many are begun as a caller may have", () => begun.length >= 256);
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, "now").mockImplementation(() => now() + 2_000);
+  onTestFinished(() => vi.restoreAllMocks());
+  isValid = false;
+  let isOver = false;
+  void answer.finally(() => (isOver = true));
+  await until("those that were begun have ended", () => {
+    for (const end of ends.splice(0)) end();
+    return isOver;
+  });
+  const { body } = await answer;
+  expect(countsOf({ body })).toEqual({ ...COUNTS, rejected: 256, not_tried: 44 });
+  expect(begun).toEqual(upTo(256));
+  expect(body).toMatchObject({ items: { 299: { problem: { status: 401 } } } });
 });

@@ -5,6 +5,7 @@ import type { Caller } from "../../../ledger/caller.ts";
 import { must } from "../../../std/assert.ts";
 import type { BulkItem, ItemOutcome, Transfers } from "../../../transfers/transfers.ts";
 import { ITEMS_WAITING } from "../../access/bulk-admission.ts";
+import { invalidToken, isToBeVerified } from "../../access/guard.ts";
 import { present, problemInWords } from "../../domain-mapping.ts";
 import { knownProblem } from "../../error-handler.ts";
 import { invalid } from "../../problems/failing-fields.ts";
@@ -168,7 +169,12 @@ async function moveEach(bulk: Bulk, items: readonly ReadItem[]): Promise<Ending[
       if (next.done === true) return;
       const [index, item] = next.value;
       const isOver = reply.raw.destroyed || performance.now() > until;
-      endings[index] = isOver ? notTried("the bulk took too long") : await moveOne(bulk, item, caller);
+      const isGranted = !isToBeVerified(request) || (await request.server.isStillGranted(request));
+      if (isOver) endings[index] = notTried("the bulk took too long");
+      else
+        endings[index] = isGranted
+          ? await moveOne(bulk, item, caller)
+          : { status: "NOT_TRIED", problem: invalidToken() };
     }
   };
   const workers = Array.from({ length: ITEMS_WAITING }, () => work(() => true));
