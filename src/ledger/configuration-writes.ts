@@ -64,8 +64,9 @@ export async function recordConfigurationWrite(
   );
 }
 
-/** How many are sealed at once. */
+/** How many are sealed at once, and how often before others have their turn. */
 const SEALED_AT_ONCE = 100;
+const MOST_TURNS = 100;
 
 /** Records that no batch has sealed yet, the oldest first. */
 export async function listUnsealed(database: Queryable, limit = SEALED_AT_ONCE): Promise<ConfigurationWrite[]> {
@@ -81,11 +82,17 @@ export interface Sealer {
   execute(command: Command<undefined, never>): Promise<unknown>;
 }
 
-/** Seals what is recorded and not sealed yet. Of several processes that do, one seals each record. */
+/**
+ * Seals what is recorded and not sealed yet: all of it, since a customer may change its webhooks faster than it could be
+ * sealed bit by bit. Of several processes that do, one seals each record.
+ */
 export async function sealConfigurationWrites(database: Queryable, lane: Sealer): Promise<void> {
-  const unsealed = await listUnsealed(database);
-  const ended = await Promise.allSettled(unsealed.map((write) => lane.execute(sealing(write))));
-  for (const one of ended) if (one.status === "rejected") throw one.reason;
+  for (let turn = 0; turn < MOST_TURNS; turn += 1) {
+    const unsealed = await listUnsealed(database);
+    const ended = await Promise.allSettled(unsealed.map((write) => lane.execute(sealing(write))));
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
+    if (unsealed.length < SEALED_AT_ONCE) return;
+  }
 }
 
 /** The batch names the caller of the write, not the one that seals it. */

@@ -5,7 +5,12 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import type { ClientCaller, OperatorCaller } from "../../src/ledger/caller.ts";
-import { listUnsealed, type Sealer, sealConfigurationWrites } from "../../src/ledger/configuration-writes.ts";
+import {
+  listUnsealed,
+  recordConfigurationWrite,
+  type Sealer,
+  sealConfigurationWrites,
+} from "../../src/ledger/configuration-writes.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { amountOf, ZERO } from "../../src/money/amount.ts";
 import { createSigningKeys } from "../../src/oauth/oauth.ts";
@@ -82,6 +87,15 @@ test("what changed nothing is not recorded", async () => {
   await clients.create({ customerId: newId() as CustomerId, scopes: ["*"] }, OPERATOR);
   await endAgreement(db.database, MARKET, customerId, OPERATOR);
   expect(await recorded()).toEqual([]);
+});
+
+test("however many are not sealed, all are sealed at once", async () => {
+  const write = { kind: "webhook", subject: "a webhook", customerId, details: {} } as const;
+  await db.database.transaction(async (transaction) => {
+    for (let i = 0; i < 250; i += 1) await recordConfigurationWrite(transaction, CALLER, write);
+  });
+  await sealConfigurationWrites(db.database, lane);
+  expect(await listUnsealed(db.database)).toEqual([]);
 });
 
 test("each write to fees is recorded with the rates", async () => {
