@@ -103,7 +103,7 @@ test("a write whose token ends while its body arrives is not carried out", async
     const socket = open(`${head}Content-Length: 2\r\n\r\n{`);
     await until("its head has arrived", () => verified > before);
     const now = performance.now.bind(performance);
-    onTestFinished(() => vi.restoreAllMocks());
+    onTestFinished(() => void vi.restoreAllMocks());
     vi.spyOn(performance, "now").mockImplementation(() => now() + 2_000);
     whileItArrives();
     socket.write("}");

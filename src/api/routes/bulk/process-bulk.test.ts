@@ -90,7 +90,7 @@ test("no item is begun once the token has ended", async () => {
   await until("as many are begun as a caller may have", () => begun.length >= 256);
   const now = performance.now.bind(performance);
   vi.spyOn(performance, "now").mockImplementation(() => now() + 2_000);
-  onTestFinished(() => vi.restoreAllMocks());
+  onTestFinished(() => void vi.restoreAllMocks());
   isValid = false;
   let isOver = false;
   void answer.finally(() => (isOver = true));
