@@ -17,7 +17,7 @@ import { parseArgs } from "node:util";
 import { Parties } from "./parties.mjs";
 import { printTable } from "./report/table.mjs";
 import { median } from "./rounds.mjs";
-import { reads } from "./rows/exchange.mjs";
+import { orders, reads } from "./rows/exchange.mjs";
 import { bulks, empty, transfers } from "./rows/transfers.mjs";
 import { databaseCpu } from "./service.mjs";
 
@@ -28,6 +28,7 @@ const REQUESTS = {
   "transfers-256": 6_000,
   "bulk-100": 100,
   "bulk-atomic-100": 60,
+  "orders-64": 2_000,
   "get-order-64": 3_000,
   "executions-64": 400,
 };
@@ -66,7 +67,7 @@ async function rowsOf(checkout) {
   services.push(service);
   const parties = new Parties(service, true);
   const runs = {};
-  for (const group of [empty, transfers, bulks, reads])
+  for (const group of [empty, transfers, bulks, orders, reads])
     if (Object.keys(group.names).some((id) => ids.includes(id))) Object.assign(runs, await group.open(parties));
   return ids.map((id) => ({ id, checkout: basename(checkout), service, run: runs[id], costs: [] }));
 }

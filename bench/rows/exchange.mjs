@@ -29,10 +29,11 @@ export const orders = {
   open: async (parties) => {
     const requests = await parties.orders();
     const [placing, idle] = [requests(), requests(() => "/bench/empty")];
-    const load = (seconds, next) => closedLoop(parties.url, { connections: CONNECTIONS, seconds, next });
+    const load = (seconds, next, requests) =>
+      closedLoop(parties.url, { connections: CONNECTIONS, seconds, requests, next });
     await whole(load(1, placing), () => parties.untilMatched());
     return {
-      "orders-64": (seconds) => whole(load(seconds, placing), () => parties.untilMatched()),
+      "orders-64": (seconds, requests) => whole(load(seconds, placing, requests), () => parties.untilMatched()),
       "empty-order-64": (seconds) => load(seconds, idle),
     };
   },
