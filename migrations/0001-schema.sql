@@ -1353,6 +1353,7 @@ create table webhook_progress (
   webhook_id uuid,
   customer_id uuid not null,
   read_to bigint not null,
+  accepted_behind bigint[] not null default '{}',
   batch_end bigint,
   failing_since timestamptz,
   last_failure_at timestamptz,
@@ -1361,6 +1362,7 @@ create table webhook_progress (
   constraint webhook_progress_pkey primary key (webhook_id),
   constraint webhook_exists foreign key (webhook_id) references webhook,
   constraint read_to_not_negative check (read_to >= 0),
+  constraint accepted_behind_what_was_read check (read_to < all (accepted_behind)),
   constraint batch_behind_what_was_read check (batch_end > read_to)
 ) with (fillfactor = 50);
 comment on table webhook_progress is
@@ -1368,6 +1370,8 @@ comment on table webhook_progress is
 comment on column webhook_progress.webhook_id is 'Whose it is.';
 comment on column webhook_progress.read_to is
   'Each of the customer''s events up to this number was accepted, or is not of its types, or is in webhook_delivery.';
+comment on column webhook_progress.accepted_behind is
+  'Events behind read_to that were accepted while an earlier one was not: they are not posted again. Mostly few.';
 comment on column webhook_progress.batch_end is
   'Of a strict webhook, the last event of the batch that is being delivered, so that it is the same batch however '
   'often it is tried. Null: none is.';
@@ -1412,12 +1416,15 @@ comment on column webhook_delivery.attempts is 'How often it was tried.';
 comment on column webhook_delivery.next_attempt_at is 'When it is tried again. Null: not by itself.';
 comment on column webhook_delivery.last_error is 'Why the last attempt failed. Null: it was not tried.';
 comment on index webhook_delivery_pkey is 'What of a webhook is open, in order.';
+create index webhook_delivery_open on webhook_delivery (webhook_id, number) where status <> 'UNDELIVERED';
+comment on index webhook_delivery_open is 'What of a webhook is delivered later, beside what it has given up.';
 create index webhook_delivery_undelivered on webhook_delivery (customer_id, number) where status = 'UNDELIVERED';
 comment on index webhook_delivery_undelivered is 'Of the events of a page, to how many webhooks they could not be delivered.';
 
 create table webhook_attempt (
   webhook_id uuid,
   id uuid,
+  message_id text collate "C" not null,
   number bigint,
   events integer not null,
   at timestamptz not null,
@@ -1435,6 +1442,7 @@ comment on table webhook_attempt is
   'webhook.';
 comment on column webhook_attempt.webhook_id is 'To which.';
 comment on column webhook_attempt.id is 'In the order of the attempts.';
+comment on column webhook_attempt.message_id is 'What was posted as webhook-id.';
 comment on column webhook_attempt.number is 'The event, or the first of the batch. Null: a test.';
 comment on column webhook_attempt.events is 'How many events were posted.';
 comment on column webhook_attempt.ms is 'How long it took, in milliseconds.';

@@ -1285,6 +1285,8 @@ create table webhook_progress (
   customer_id uuid not null,
   -- Each of the customer's events up to this number was accepted, or is not of its types, or is in webhook_delivery.
   read_to bigint not null,
+  -- Events behind read_to that were accepted while an earlier one was not: they are not posted again. Mostly few.
+  accepted_behind bigint[] default '{}'::bigint[] not null,
   -- Of a strict webhook, the last event of the batch that is being delivered, so that it is the same batch however
   -- often it is tried. Null: none is.
   batch_end bigint,
@@ -1300,6 +1302,7 @@ create table webhook_progress (
   version bigint not null,
   -- The progress of a webhook.
   constraint webhook_progress_pkey PRIMARY KEY (webhook_id),
+  constraint accepted_behind_what_was_read CHECK ((read_to < ALL (accepted_behind))),
   constraint batch_behind_what_was_read CHECK ((batch_end > read_to)),
   constraint read_to_not_negative CHECK ((read_to >= 0)),
   constraint webhook_exists FOREIGN KEY (webhook_id) REFERENCES webhook(id)
@@ -1334,6 +1337,8 @@ create table webhook_delivery (
   constraint status_is_known CHECK ((status = ANY (ARRAY['RETRYING'::text, 'BLOCKED'::text, 'UNDELIVERED'::text]))),
   constraint webhook_exists FOREIGN KEY (webhook_id) REFERENCES webhook(id)
 ) with (fillfactor=80);
+-- What of a webhook is delivered later, beside what it has given up.
+CREATE INDEX webhook_delivery_open ON public.webhook_delivery USING btree (webhook_id, number) WHERE (status <> 'UNDELIVERED'::text);
 -- Of the events of a page, to how many webhooks they could not be delivered.
 CREATE INDEX webhook_delivery_undelivered ON public.webhook_delivery USING btree (customer_id, number) WHERE (status = 'UNDELIVERED'::text);
 grant select, insert, update, delete on webhook_delivery to service;
@@ -1344,6 +1349,8 @@ create table webhook_attempt (
   webhook_id uuid not null,
   -- In the order of the attempts.
   id uuid not null,
+  -- What was posted as webhook-id.
+  message_id text collate "C" not null,
   -- The event, or the first of the batch. Null: a test.
   number bigint,
   -- How many events were posted.

@@ -8,6 +8,8 @@ import type { Answer } from "./sender.ts";
 export interface Attempt {
   readonly webhookId: WebhookId;
   readonly id: Uuid;
+  /** The header `webhook-id`. */
+  readonly messageId: string;
   /** The event, or the first of the batch. Undefined: a test. */
   readonly number: bigint | undefined;
   /** How many events were posted. */
@@ -23,7 +25,7 @@ export interface Attempt {
 }
 
 export function attemptOf(
-  what: Pick<Attempt, "webhookId" | "id" | "number" | "events">,
+  what: Pick<Attempt, "webhookId" | "id" | "messageId" | "number" | "events">,
   answer: Answer,
   outcome: Outcome,
   now: Instant,

@@ -12,6 +12,7 @@ import type { Uuid } from "../std/id.ts";
 import { done, type Result, reject } from "../std/result.ts";
 import { FairAdmission } from "../web/limits/fair-admission.ts";
 import { type Attempt, attemptOf } from "./attempt.ts";
+import { type Backlog, readBacklogs } from "./backlog.ts";
 import { Dispatcher } from "./dispatching/dispatcher.ts";
 import type { DispatcherOptions } from "./dispatching/options.ts";
 import { outcomeOf } from "./sender.ts";
@@ -33,6 +34,7 @@ import {
 } from "./store.ts";
 
 export type { Attempt } from "./attempt.ts";
+export type { Backlog } from "./backlog.ts";
 export { WEBHOOKS_LEASE } from "./dispatching/dispatcher.ts";
 export type { DeliveryEvent } from "./dispatching/options.ts";
 
@@ -63,8 +65,13 @@ export interface Deliveries {
   /** Delivers, or stands by while another process does. */
   start(): void;
   stop(): Promise<void>;
-  /** On this node. */
-  report(): { readonly webhooks: number; readonly failing: number; readonly inFlight: number };
+  /** On this node; 0 each while another one delivers. `mostPerSecond`: as many as its thread has time for. */
+  report(): {
+    readonly webhooks: number;
+    readonly failing: number;
+    readonly inFlight: number;
+    readonly mostPerSecond: number;
+  };
   /** For `Webhooks.create`: it gets the events from now on. */
   readonly begin: Alongside;
   /** For `Webhooks.enable`. NOW: what has not been delivered by now is given up. */
@@ -82,6 +89,8 @@ export interface Deliveries {
     webhookId: WebhookId,
     page: { readonly before: Uuid | undefined; readonly limit: number },
   ): Promise<Result<readonly Attempt[], WebhookNotFound>>;
+  /** Of each of these webhooks, what waits. */
+  readBacklogs(ids: readonly WebhookId[]): Promise<ReadonlyMap<WebhookId, Backlog>>;
   /** Of each of these events, to how many webhooks it could not be delivered; absent: to none. */
   countUndelivered(customerId: CustomerId, numbers: readonly bigint[]): Promise<ReadonlyMap<bigint, number>>;
 }
@@ -123,6 +132,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
       const webhook = await webhooks.find(customerId, webhookId);
       return webhook === undefined ? notFound(webhookId) : done(await listAttempts(database, webhookId, page));
     },
+    readBacklogs: (ids) => readBacklogs(database, ids),
     countUndelivered: (customerId, numbers) => countUndelivered(database, customerId, numbers),
   };
 }
@@ -202,7 +212,8 @@ async function sendTest(
   const id = ids.next();
   const answer = await sender.send(webhook, { id, body: testBodyOf(id, webhook) });
   const now = clock.now();
-  const attempt = attemptOf({ webhookId, id, number: undefined, events: 1 }, answer, outcomeOf(answer, now), now);
+  const what = { webhookId, id, messageId: id, number: undefined, events: 1 };
+  const attempt = attemptOf(what, answer, outcomeOf(answer, now), now);
   await insertAttempt(database.commits, attempt);
   await trimAttempts(database.commits, webhookId);
   return done(attempt);

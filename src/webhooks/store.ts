@@ -21,6 +21,7 @@ interface ProgressRow {
   readonly webhook_id: WebhookId;
   readonly customer_id: CustomerId;
   readonly read_to: string;
+  readonly accepted_behind: readonly string[];
   readonly batch_end: string | null;
   readonly failing_since: Instant | null;
   readonly last_failure_at: Instant | null;
@@ -29,13 +30,14 @@ interface ProgressRow {
 }
 
 const PROGRESS =
-  "webhook_id, customer_id, read_to, batch_end, failing_since, last_failure_at, last_success_at, version";
+  "webhook_id, customer_id, read_to, accepted_behind, batch_end, failing_since, last_failure_at, last_success_at, version";
 
 function progressOf(row: ProgressRow): StoredProgress {
   return {
     webhookId: row.webhook_id,
     customerId: row.customer_id,
     readTo: BigInt(row.read_to),
+    accepted: row.accepted_behind.map(BigInt),
     batchEnd: row.batch_end === null ? undefined : BigInt(row.batch_end),
     failingSince: row.failing_since ?? undefined,
     lastFailureAt: row.last_failure_at ?? undefined,
@@ -112,10 +114,10 @@ export async function isStopped(transaction: Queryable, { webhookId, readTo }: S
 }
 
 export async function setPlace(transaction: Queryable, webhookId: WebhookId, readTo: bigint): Promise<void> {
-  await transaction.rows("update webhook_progress set read_to = $2, batch_end = null where webhook_id = $1", [
-    webhookId,
-    readTo,
-  ]);
+  await transaction.rows(
+    "update webhook_progress set read_to = $2, accepted_behind = '{}', batch_end = null where webhook_id = $1",
+    [webhookId, readTo],
+  );
 }
 
 /** As if nothing had failed yet. */
@@ -149,6 +151,8 @@ export async function writeChanges(
     changes.map(({ webhookId }) => webhookId),
     changes.map(({ version }) => version),
     changes.map(({ progress }) => progress.readTo),
+    // PostgreSQL has no arrays of arrays of different lengths.
+    changes.map(({ progress }) => `{${progress.accepted.join()}}`),
     changes.map(({ progress }) => progress.batchEnd ?? null),
     changes.map(({ progress }) => sqlTime(progress.failingSince)),
     changes.map(({ progress }) => sqlTime(progress.lastFailureAt)),
@@ -165,33 +169,34 @@ export async function writeChanges(
 
 const WRITE_CHANGES = `with written as (
   update webhook_progress p
-     set read_to = w.read_to, batch_end = w.batch_end, failing_since = w.failing_since,
-         last_failure_at = w.last_failure_at, last_success_at = w.last_success_at
-    from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::timestamptz[],
-                $7::timestamptz[])
-           as w(webhook_id, version, read_to, batch_end, failing_since, last_failure_at, last_success_at)
+     set read_to = w.read_to, accepted_behind = w.accepted_behind::bigint[], batch_end = w.batch_end,
+         failing_since = w.failing_since, last_failure_at = w.last_failure_at, last_success_at = w.last_success_at
+    from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::timestamptz[],
+                $7::timestamptz[], $8::timestamptz[])
+           as w(webhook_id, version, read_to, accepted_behind, batch_end, failing_since, last_failure_at,
+                last_success_at)
    where p.webhook_id = w.webhook_id and p.version = w.version
      and set_config('synchronous_commit', 'local', true) is not null
   returning p.webhook_id, p.customer_id),
 removed as (
   delete from webhook_delivery d
-   using written, unnest($8::uuid[], $9::bigint[]) as r(webhook_id, number)
+   using written, unnest($9::uuid[], $10::bigint[]) as r(webhook_id, number)
    where d.webhook_id = r.webhook_id and d.number = r.number and r.webhook_id = written.webhook_id),
 kept as (
   insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at, last_error,
                                 created_at, updated_at)
   select k.webhook_id, k.number, written.customer_id, k.object_id, k.status, k.attempts, k.next_attempt_at, k.last_error,
-         $17, $17
-    from unnest($10::uuid[], $11::bigint[], $12::text[], $13::text[], $14::int[], $15::timestamptz[], $16::text[])
+         $18, $18
+    from unnest($11::uuid[], $12::bigint[], $13::text[], $14::text[], $15::int[], $16::timestamptz[], $17::text[])
            as k(webhook_id, number, object_id, status, attempts, next_attempt_at, last_error)
          join written on written.webhook_id = k.webhook_id
       on conflict (webhook_id, number) do update
      set status = excluded.status, attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at,
          last_error = excluded.last_error, updated_at = excluded.updated_at),
 tried as (
-  insert into webhook_attempt (webhook_id, id, number, events, at, ms, status, error, answer)
-  select * from unnest($18::uuid[], $19::uuid[], $20::bigint[], $21::int[], $22::timestamptz[], $23::int[],
-                       $24::smallint[], $25::text[], $26::bytea[])
+  insert into webhook_attempt (webhook_id, id, message_id, number, events, at, ms, status, error, answer)
+  select * from unnest($19::uuid[], $20::uuid[], $21::text[], $22::bigint[], $23::int[], $24::timestamptz[],
+                       $25::int[], $26::smallint[], $27::text[], $28::bytea[])
       on conflict do nothing)
 select webhook_id from written`;
 
@@ -310,9 +315,9 @@ export async function countUndelivered(
 
 export async function insertAttempt(database: Queryable, attempt: Attempt): Promise<void> {
   await database.rows(
-    `insert into webhook_attempt (webhook_id, id, number, events, at, ms, status, error, answer)
-     select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::int[], $5::timestamptz[], $6::int[], $7::smallint[],
-                          $8::text[], $9::bytea[])`,
+    `insert into webhook_attempt (webhook_id, id, message_id, number, events, at, ms, status, error, answer)
+     select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::int[], $6::timestamptz[], $7::int[],
+                          $8::smallint[], $9::text[], $10::bytea[])`,
     columnsOfAttempts([attempt]),
   );
 }
@@ -321,6 +326,7 @@ function columnsOfAttempts(attempts: readonly Attempt[]): unknown[][] {
   return [
     attempts.map(({ webhookId }) => webhookId),
     attempts.map(({ id }) => id),
+    attempts.map(({ messageId }) => messageId),
     attempts.map(({ number }) => number ?? null),
     attempts.map(({ events }) => events),
     attempts.map(({ at }) => sqlTime(at)),
@@ -339,6 +345,7 @@ export async function listAttempts(
 ): Promise<Attempt[]> {
   const rows = await database.rows<{
     id: Uuid;
+    message_id: string;
     number: string | null;
     events: number;
     at: Instant;
@@ -347,13 +354,14 @@ export async function listAttempts(
     error: string | null;
     answer: Buffer | null;
   }>(
-    `select id, number, events, at, ms, status, error, answer from webhook_attempt
+    `select id, message_id, number, events, at, ms, status, error, answer from webhook_attempt
       where webhook_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3`,
     [webhookId, before ?? null, limit],
   );
   return rows.map((row) => ({
     webhookId,
     id: row.id,
+    messageId: row.message_id,
     number: row.number === null ? undefined : BigInt(row.number),
     events: row.events,
     at: row.at,

@@ -213,6 +213,33 @@ test("the hanging receivers of one customer together get a bounded number of req
   expect(count((one) => one.received.length)).toBe(120 + 64);
 });
 
+test("a process that dies repeats what was in flight, and nothing that was accepted behind it", async () => {
+  const profiles = await Promise.all(upTo(16).map(() => site.profile()));
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  const first = (await site.lastNumber()) + 1;
+  const node = site.node();
+  await site.change(...profiles);
+  await until("all accept, so that it gets many at once", () => receiver.accepted().length === 16);
+  const slow = new Set<unknown>(profiles.filter((_, place) => place % 2 === 0));
+  receiver.answer = ({ objects }) => (slow.has(objects[0]) ? "nothing" : 204);
+  await site.change(...profiles);
+  await until("all are in flight or accepted", () => receiver.received.length === 32);
+  await until("what was accepted is written", async () => {
+    const attempts = await site.db.database.rows("select from webhook_attempt where error is null");
+    return attempts.length === 24;
+  });
+  await node.kill();
+  receiver.answer = () => 204;
+  site.node();
+  await until("the rest is accepted", () => receiver.accepted().length >= 32);
+  const last = await site.lastNumber();
+  await until("the place is written", async () => (await site.progress(webhook)).readTo === last);
+  expect(receiver.accepted().sort((x, y) => x - y)).toEqual(upTo(last, first));
+  expect(receiver.received).toHaveLength(32 + 8);
+  expect(await site.rows(webhook)).toEqual([]);
+});
+
 test("a receiver that never answers delays nobody else", async () => {
   const a = await site.profile();
   const [dead, live] = [await site.receiver(), await site.receiver()];

@@ -124,8 +124,8 @@ test("of the attempts of tests the last thousand are kept", async () => {
   const receiver = await site.receiver();
   const webhook = await site.webhook({ url: receiver.url });
   await site.db.owner.rows(
-    `insert into webhook_attempt (webhook_id, id, events, at, ms, status)
-     select $1, ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 1, now(), 1, 200 from generate_series(1, 1200) i`,
+    `insert into webhook_attempt (webhook_id, id, message_id, events, at, ms, status)
+     select $1, ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 'a test', 1, now(), 1, 200 from generate_series(1, 1200) i`,
     [webhook.id],
   );
   unwrap(await site.idle.test(site.customerId, webhook.id));

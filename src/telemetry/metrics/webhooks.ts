@@ -4,6 +4,8 @@ import { plainGauge } from "./gauge.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 
+const NOTHING = { webhooks: 0, inFlight: 0, mostPerSecond: 0 };
+
 /** Metrics of what this process delivers to webhooks: one process does at a time. */
 export class WebhookMetrics {
   readonly #attemptSeconds: Histogram<"outcome">;
@@ -11,8 +13,9 @@ export class WebhookMetrics {
   readonly #disabled: Counter<"reason">;
   readonly #expired: Counter;
   readonly #failures: Counter;
+  readonly #threadsEnded: Counter;
   /** Without the role worker, nothing. */
-  #report: () => Pick<ReturnType<Deliveries["report"]>, "webhooks" | "inFlight"> = () => ({ webhooks: 0, inFlight: 0 });
+  #report: () => Omit<ReturnType<Deliveries["report"]>, "failing"> = () => NOTHING;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -44,6 +47,11 @@ export class WebhookMetrics {
       help: "Outages in which this process could not deliver for a fault of its own or of the database: see the log.",
       registers,
     });
+    this.#threadsEnded = new Counter({
+      name: "parbook_webhook_outgoing_thread_ended_total",
+      help: "How often the thread that posts to receivers of webhooks ended or was stuck, and began again: a bug, see the log.",
+      registers,
+    });
     plainGauge(
       registry,
       "parbook_webhooks_delivering",
@@ -56,6 +64,12 @@ export class WebhookMetrics {
       "Posts to receivers of webhooks that are not answered yet.",
       () => this.#report().inFlight,
     );
+    plainGauge(
+      registry,
+      "parbook_webhook_most_deliveries_per_second",
+      "How many deliveries a second this process has time for: fewer while it is busy with the API; 0 on all nodes but one.",
+      () => this.#report().mostPerSecond,
+    );
   }
 
   readonly onDeliveryEvent = (event: DeliveryEvent): void => {
@@ -65,6 +79,7 @@ export class WebhookMetrics {
     }
     if (event.kind === "disabled") this.#disabled.inc({ reason: event.reason });
     if (event.kind === "expired") this.#expired.inc(Number(event.to - event.from) + 1);
+    if (event.kind === "thread_ended") this.#threadsEnded.inc();
     if (event.kind === "failed") this.#failures.inc();
   };
 

@@ -1,12 +1,12 @@
 /**
  * What is delivered while this process has the lease. Every second it looks which webhooks are active, were changed, or whose
  * place somebody has set; it reads events when there are new ones; and whenever something was accepted, failed, read or
- * written it sends what can be sent, one for each webhook in turn.
+ * written it sends what can be sent, one for each customer in turn.
  *
- * Bounds: so many requests in flight, of one customer few, of receivers that fail at most half; so many events in memory; so many reads at once.
+ * Bounds: so many requests in flight, of one customer few, of receivers that fail at most half; so many a second, of one
+ * customer fewer, and fewer of all while the thread is busy; so many events in memory; so many reads at once.
  */
 import { setMaxListeners } from "node:events";
-import type { CustomerId } from "../../customers/customer-id.ts";
 import type { WebhookId } from "../../customers/webhooks/webhook.ts";
 import type { ActiveWebhooks } from "../../customers/webhooks/webhooks.ts";
 import type { CustomerEvent } from "../../events/events.ts";
@@ -17,17 +17,16 @@ import { attemptOf } from "../attempt.ts";
 import type { Post } from "../queues/delivery-queue.ts";
 import { type Answer, messageOf, outcomeOf } from "../sender.ts";
 import { findStale, trimAttempts } from "../store.ts";
+import { InFlight, MOST_IN_FLIGHT } from "./in-flight.ts";
 import { type Line, type QueuedEvent, queued } from "./line.ts";
 import { openLines } from "./open-lines.ts";
 import type { DispatcherOptions } from "./options.ts";
+import { Pace } from "./pace.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { Retention } from "./retention.ts";
+import { RoundRobin } from "./round-robin.ts";
 import { Turns } from "./turns.ts";
 
-const MOST_IN_FLIGHT = 1_024;
-const MOST_IN_FLIGHT_TO_FAILING = MOST_IN_FLIGHT / 2;
-/** A customer's webhooks together: receivers that hang must not take all. */
-const MOST_IN_FLIGHT_OF_CUSTOMER = 64;
 /** What is signed and posted in one turn of the process: the API has its turns between. */
 const MOST_IN_A_TURN = 16;
 /** Events and rows in memory, beyond which events are read one at a time. */
@@ -35,6 +34,10 @@ const MOST_IN_MEMORY = 100_000;
 const MOST_READING = 6;
 const REFRESH_MS = 1_000;
 const TICK_MS = 25;
+/** A process that did nothing for so long was stopped: somebody else may have taken its webhooks over. */
+const STOPPED_MS = 1_000;
+/** Of so many turns one goes first to receivers that fail: the others must not take all. */
+const TURNS_PER_FAILING = 4;
 const OPENED_AT_ONCE = 100;
 const FAILURE_REST_MS = 1_000;
 const LAST_ANSWERS_MS = 5_000;
@@ -50,14 +53,18 @@ export class Dispatch {
   /** By the version at which their secrets could not be decrypted. */
   readonly #unreadable = new Map<WebhookId, bigint>();
   /** Those that may have something to send, in the order of their turns. */
-  readonly #ready = { live: new Set<Line>(), failing: new Set<Line>() };
+  readonly #ready = { live: new RoundRobin(), failing: new RoundRobin() };
   readonly #reads = new Turns(MOST_READING);
   readonly #refresh = new WakeSignal();
   readonly #idle = new WakeSignal();
   readonly #abort = new AbortController();
-  #inFlight = 0;
-  #inFlightToFailing = 0;
-  readonly #inFlightOf = new Map<CustomerId, number>();
+  readonly #inFlight = new InFlight();
+  readonly #pace = new Pace();
+  #tickedAtMs = performance.now();
+  /** How often this process was stopped, and up to which time of these it has looked whose its webhooks are. */
+  #stops = 0;
+  #stopsChecked = 0;
+  #turns = 0;
   #inMemory = 0;
   #isPumping = false;
   #isEnding = false;
@@ -80,9 +87,10 @@ export class Dispatch {
     });
   }
 
-  report(): { webhooks: number; failing: number; inFlight: number } {
+  report(): { webhooks: number; failing: number; inFlight: number; mostPerSecond: number } {
     const failing = [...this.#lines.values()].filter(({ queue }) => queue.isFailing).length;
-    return { webhooks: this.#lines.size, failing, inFlight: this.#inFlight };
+    const { perSecond: mostPerSecond } = this.#pace;
+    return { webhooks: this.#lines.size, failing, inFlight: this.#inFlight.count, mostPerSecond };
   }
 
   /** Until `end`. */
@@ -115,10 +123,10 @@ export class Dispatch {
 
   async #finish(): Promise<void> {
     const deadlineMs = performance.now() + LAST_ANSWERS_MS;
-    while (this.#inFlight > 0 && performance.now() < deadlineMs && !this.#abort.signal.aborted)
+    while (this.#inFlight.count > 0 && performance.now() < deadlineMs && !this.#abort.signal.aborted)
       await this.#idle.wait(deadlineMs - performance.now());
     this.#abort.abort();
-    while (this.#inFlight > 0) await this.#idle.wait();
+    while (this.#inFlight.count > 0) await this.#idle.wait();
     for (const line of this.#lines.values()) line.stopListening();
   }
 
@@ -131,8 +139,10 @@ export class Dispatch {
       await recordDisabled();
       this.#hasUnrecorded = false;
     }
+    const stops = this.#stops;
     const stale = await findStale(database, new Map([...this.#lines].map(([id, { version }]) => [id, version])));
     for (const id of stale) this.#close(this.#lines.get(id), "stale");
+    this.#stopsChecked = stops;
     const known = new Map([...this.#lines].map(([id, { webhook }]) => [id, webhook.version]));
     const { changed, active, unreadable } = await webhooks.listActive(new Map([...this.#unreadable, ...known]));
     this.#noteUnreadable(unreadable, active);
@@ -237,6 +247,7 @@ export class Dispatch {
     if (line.state !== "open" && line.isDrained) this.#refresh.notify();
     if (line.queue.disabling !== undefined) this.#close(line, "closing");
     this.#makeReady(line);
+    this.#pumpSoon();
     this.#feed(line);
   }
 
@@ -245,11 +256,13 @@ export class Dispatch {
     const { live, failing } = this.#ready;
     (line.queue.isFailing ? failing : live).add(line);
     (line.queue.isFailing ? live : failing).delete(line);
-    this.#pumpSoon();
   }
 
   #tick(): void {
-    if (performance.now() > this.maySendUntilMs) this.end("at once");
+    const nowMs = performance.now();
+    if (nowMs > this.maySendUntilMs) this.end("at once");
+    this.#noteStop(nowMs);
+    this.#pace.adapt(nowMs);
     const { clock } = this.#options;
     if (clock.fault !== undefined) return;
     const now = clock.now();
@@ -258,36 +271,46 @@ export class Dispatch {
       line.dueAt = undefined;
       this.#touch(line);
     }
-    if (this.#ready.live.size + this.#ready.failing.size > 0) this.#pump();
+    if (!this.#ready.live.isEmpty || !this.#ready.failing.isEmpty) this.#pump();
+  }
+
+  #noteStop(nowMs: number): void {
+    if (nowMs - this.#tickedAtMs > STOPPED_MS) {
+      this.#stops += 1;
+      this.#refresh.notify();
+    }
+    this.#tickedAtMs = nowMs;
   }
 
   /** With a wrong clock retries would be due too early, and the next ones far too late. */
   get #maySend(): boolean {
     const { fault } = this.#options.clock;
-    return fault === undefined && !this.#isEnding && !this.#writer.isBehind && performance.now() <= this.maySendUntilMs;
+    const nowMs = performance.now();
+    const mayBeStale = this.#stopsChecked < this.#stops || nowMs - this.#tickedAtMs > STOPPED_MS;
+    if (mayBeStale || nowMs > this.maySendUntilMs) return false;
+    return fault === undefined && !this.#isEnding && !this.#writer.isBehind;
   }
 
   #pump(): void {
     this.#isPumping = false;
     if (!this.#maySend) return;
+    const mostByNow = this.#inFlight.count + MOST_IN_A_TURN;
+    while (!this.#inFlight.isFull && this.#pace.mayTake(performance.now())) {
+      if (this.#inFlight.count >= mostByNow) {
+        this.#pumpSoon();
+        return;
+      }
+      const line = this.#nextReady();
+      if (line === undefined) return;
+      this.#takeTurn(line);
+    }
+  }
+
+  #nextReady(): Line | undefined {
     const { live, failing } = this.#ready;
-    const before = this.#inFlight;
-    for (const line of live) {
-      if (this.#inFlight >= MOST_IN_FLIGHT) return;
-      if (this.#inFlight >= before + MOST_IN_A_TURN) {
-        this.#pumpSoon();
-        return;
-      }
-      this.#takeTurn(line, live);
-    }
-    for (const line of failing) {
-      if (this.#inFlight >= MOST_IN_FLIGHT || this.#inFlightToFailing >= MOST_IN_FLIGHT_TO_FAILING) return;
-      if (this.#inFlight >= before + MOST_IN_A_TURN) {
-        this.#pumpSoon();
-        return;
-      }
-      this.#takeTurn(line, failing);
-    }
+    if (this.#inFlight.isFullOfFailing) return live.next();
+    this.#turns += 1;
+    return this.#turns % TURNS_PER_FAILING === 0 ? (failing.next() ?? live.next()) : (live.next() ?? failing.next());
   }
 
   #pumpSoon(): void {
@@ -297,16 +320,18 @@ export class Dispatch {
   }
 
   /** Sends one, and puts the webhook behind the others. */
-  #takeTurn(line: Line, ring: Set<Line>): void {
-    ring.delete(line);
+  #takeTurn(line: Line): void {
     if (line.state !== "open") return;
     const now = this.#options.clock.now();
-    const ofCustomer = this.#inFlightOf.get(line.webhook.customerId) ?? 0;
-    const rests = line.restsUntilMs > performance.now() || ofCustomer >= MOST_IN_FLIGHT_OF_CUSTOMER;
+    const nowMs = performance.now();
+    const { customerId } = line.webhook;
+    const isPaced = this.#inFlight.isFullOf(customerId) || !this.#pace.mayTakeOf(customerId, nowMs);
+    const rests = line.restsUntilMs > nowMs || isPaced;
     const post = rests ? undefined : line.queue.take(now);
     if (post === undefined) line.dueAt = rests ? now : line.queue.nextDueAt(now);
     else {
-      ring.add(line);
+      this.#pace.onTaken(customerId, nowMs);
+      this.#makeReady(line);
       void this.#deliver(line, post);
     }
     // What was blocked behind an open row has left the window.
@@ -316,38 +341,35 @@ export class Dispatch {
 
   async #deliver(line: Line, post: Post<QueuedEvent>): Promise<void> {
     const isToFailing = line.queue.isFailing;
-    this.#count(line, isToFailing, 1);
+    const { customerId } = line.webhook;
+    this.#inFlight.change(customerId, isToFailing, 1);
     const sent = await this.#send(line, post).catch((error: unknown) => {
       this.#onFailure(line, error);
       return "not sent" as const;
     });
-    this.#count(line, isToFailing, -1);
-    if (this.#inFlight === 0) this.#idle.notify();
+    this.#inFlight.change(customerId, isToFailing, -1);
+    if (this.#inFlight.count === 0) this.#idle.notify();
     const now = this.#options.clock.now();
     if (sent === "not sent") line.queue.putBack(post);
     else if (sent === "expired") line.queue.drop(post, now);
-    else this.#settle(line, post, sent);
+    else this.#settle(line, post, sent.answer, sent.messageId);
     this.#writer.onChange(line);
     this.#touch(line);
   }
 
-  #count({ webhook: { customerId } }: Line, isToFailing: boolean, change: 1 | -1): void {
-    this.#inFlight += change;
-    if (isToFailing) this.#inFlightToFailing += change;
-    const ofCustomer = (this.#inFlightOf.get(customerId) ?? 0) + change;
-    if (ofCustomer === 0) this.#inFlightOf.delete(customerId);
-    else this.#inFlightOf.set(customerId, ofCustomer);
-  }
-
-  async #send(line: Line, post: Post<QueuedEvent>): Promise<Answer | "not sent" | "expired"> {
+  async #send(
+    line: Line,
+    post: Post<QueuedEvent>,
+  ): Promise<{ readonly answer: Answer; readonly messageId: string } | "not sent" | "expired"> {
     const { sender, bodyOf } = this.#options;
     const { webhook } = line;
     const events = post.events?.map(({ event }) => event) ?? (await this.#readAgain(line, post.numbers));
     if (events.length < post.numbers.length) return "expired";
     const { signal } = this.#abort;
     if (signal.aborted) return "not sent";
-    const answer = await sender.send(webhook, messageOf(webhook, events, bodyOf), signal);
-    return signal.aborted && answer.kind === "unanswered" ? "not sent" : answer;
+    const message = messageOf(webhook, events, bodyOf);
+    const answer = await sender.send(webhook, message, signal);
+    return signal.aborted && answer.kind === "unanswered" ? "not sent" : { answer, messageId: message.id };
   }
 
   /** What is tried again is not kept in memory. */
@@ -357,16 +379,15 @@ export class Dispatch {
     return events.filter((event) => event.number === number);
   }
 
-  #settle(line: Line, post: Post<QueuedEvent>, answer: Answer): void {
+  #settle(line: Line, post: Post<QueuedEvent>, answer: Answer, messageId: string): void {
     const { clock, ids, log } = this.#options;
     const { id: webhookId } = line;
     const now = clock.now();
     const outcome = outcomeOf(answer, now);
     line.queue.settle(post, outcome, now);
     const events = post.numbers.length;
-    this.#writer.onAttempt(
-      attemptOf({ webhookId, id: ids.next(), number: post.numbers[0], events }, answer, outcome, now),
-    );
+    const what = { webhookId, id: ids.next(), messageId, number: post.numbers[0], events };
+    this.#writer.onAttempt(attemptOf(what, answer, outcome, now));
     log({ kind: "attempted", webhookId, outcome: outcome.kind, events, ms: answer.ms });
     line.attemptsSinceTrim += 1;
     if (line.attemptsSinceTrim < TRIM_EVERY) return;

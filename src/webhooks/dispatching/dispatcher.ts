@@ -46,8 +46,8 @@ export class Dispatcher {
   }
 
   /** What is done just now, on this node. */
-  report(): { readonly webhooks: number; readonly failing: number; readonly inFlight: number } {
-    return this.#dispatch?.report() ?? { webhooks: 0, failing: 0, inFlight: 0 };
+  report(): ReturnType<Dispatch["report"]> {
+    return this.#dispatch?.report() ?? { webhooks: 0, failing: 0, inFlight: 0, mostPerSecond: 0 };
   }
 
   async #run(): Promise<void> {

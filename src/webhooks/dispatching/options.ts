@@ -23,6 +23,8 @@ export type DeliveryEvent =
   | { readonly kind: "expired"; readonly webhookId: WebhookId; readonly from: bigint; readonly to: bigint }
   /** Its secrets cannot be decrypted: nothing is delivered to it. */
   | { readonly kind: "unreadable"; readonly webhookId: WebhookId; readonly error: Error }
+  /** What posts has ended by a bug, or was stuck: what was in flight has failed. It begins again. */
+  | { readonly kind: "thread_ended"; readonly error: Error }
   /** The first failure of several in a row: of the database, or a bug. */
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "recovered"; readonly failures: number };

@@ -1,6 +1,6 @@
 /**
- * Writes what was delivered, of all webhooks in one statement, a few times a second. One write at a time; what fails is
- * written with the next one.
+ * Writes what was delivered, of all webhooks in one statement, soon after the last one: a crash repeats what was answered
+ * since. One write at a time; what fails is written with the next one.
  */
 import type { Database } from "../../postgres/database.ts";
 import type { Clock } from "../../std/clock.ts";
@@ -9,7 +9,9 @@ import type { Attempt } from "../attempt.ts";
 import { type WebhookChanges, writeChanges } from "../store.ts";
 import type { Line } from "./line.ts";
 
-const REST_MS = 50;
+/** As long as a write took, so that writing takes at most half of the time; within these. */
+const SHORTEST_REST_MS = 5;
+const LONGEST_REST_MS = 50;
 const FAILURE_PAUSE_MS = 500;
 const LINES_AT_ONCE = 500;
 /** Attempts that wait to be written. Nothing more is sent while there are so many, so a crash repeats no more. */
@@ -57,8 +59,10 @@ export class ProgressWriter {
     const rest = new WakeSignal();
     while (!this.#isEnded) {
       await this.#wake.wait();
+      const beganMs = performance.now();
       await this.write().catch((error: unknown) => this.#options.onFailure(error));
-      await rest.wait(this.#isFailing ? FAILURE_PAUSE_MS : REST_MS);
+      const restMs = Math.min(Math.max(performance.now() - beganMs, SHORTEST_REST_MS), LONGEST_REST_MS);
+      await rest.wait(this.#isFailing ? FAILURE_PAUSE_MS : restMs);
     }
   }
 

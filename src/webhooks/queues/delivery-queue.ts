@@ -16,6 +16,8 @@ export interface Numbered {
 export interface Progress {
   /** Each event up to here was accepted, is not of the webhook's types, or is in a row. */
   readonly readTo: bigint;
+  /** Behind it, those that were accepted while an earlier one was not, in order. */
+  readonly accepted: readonly bigint[];
   /** Of a strict webhook, the last event of the batch that is being delivered. */
   readonly batchEnd: bigint | undefined;
   readonly failingSince: Instant | undefined;
@@ -75,6 +77,7 @@ export interface QueueOptions {
   /** From 0 to below 1. */
   readonly random: () => number;
   readonly mostRows?: number;
+  readonly mostAccepted?: number;
 }
 
 export interface DeliveryQueue<Event extends Numbered> {
@@ -110,6 +113,8 @@ export interface DeliveryQueue<Event extends Numbered> {
 export const MOST_IN_FLIGHT = 16;
 /** A webhook with as many open rows reads no further. */
 export const MOST_ROWS = 1_000;
+/** Accepted behind the place: beyond it, what holds the place up gets a row. Written with each progress, in 8 bytes each. */
+export const MOST_ACCEPTED = 200;
 export const PAGE_SIZE = 100;
 /** So much is read ahead for a receiver that fails. */
 export const PAGE_SIZE_WHILE_FAILING = 10;

@@ -2,10 +2,10 @@
  * The queue of a webhook that takes events as they come: each object's in order (`per_object`), or in any. An event is in
  * one of these states:
  *
- *   waiting -> in flight -> accepted                                  (the place moves on)
+ *   waiting -> in flight -> accepted     (the place moves on, or the number is kept while an earlier event is not accepted)
  *                        -> RETRYING -> in flight -> accepted         (its row is removed)
  *                                                 -> UNDELIVERED      (its row stays)
- *                        -> RETRYING, still in flight, if it hangs     (so that the place moves on)
+ *                        -> RETRYING, still in flight, if it hangs    (so that the place moves on)
  *   waiting -> BLOCKED, behind an open row of its object -> RETRYING, once it is the object's first
  *
  * With an order, an object's open rows are kept in the order of their numbers: only the first is RETRYING.
@@ -16,6 +16,7 @@ import type { Instant } from "../../std/clock.ts";
 import {
   type Changes,
   type DeliveryQueue,
+  MOST_ACCEPTED,
   MOST_ROWS,
   type Numbered,
   type OpenRow,
@@ -38,21 +39,21 @@ interface Waiting<Event> {
   sentAt: number;
 }
 
-/**
- * What is behind a post that hangs is accepted, but the place stays before it: a process that dies would leave all of that
- * to be posted again. So it gets a row.
- */
+/** While a post hangs the place stays before it, and what is accepted behind it has to be kept. So it gets a row. */
 const HANGS_AFTER_MS = 1_000;
 
 export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event> {
   readonly #isOrdered: boolean;
   readonly #random: () => number;
   readonly #mostRows: number;
+  readonly #mostAccepted: number;
   readonly #receiver: Receiver;
   readonly #rows: OpenRows;
   readonly #progress: ProgressChanges;
   /** Events behind the place that are neither accepted nor in a row, in order. */
   readonly #window = new Map<bigint, Waiting<Event>>();
+  /** Those behind the place, and perhaps some before it. */
+  readonly #accepted: Set<bigint>;
   #eventsInFlight = 0;
   readonly #rowsInFlight = new Set<bigint>();
   /** With an order: the objects of what is in flight, and the numbers of open rows by their object. */
@@ -64,13 +65,15 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
   #mayHaveMore = true;
 
   constructor(isOrdered: boolean, options: QueueOptions) {
-    const { deliveriesPerSecond, stored, rows, now, random, mostRows = MOST_ROWS } = options;
+    const { deliveriesPerSecond, stored, rows, now, random, mostRows = MOST_ROWS, mostAccepted } = options;
     this.#isOrdered = isOrdered;
     this.#random = random;
     this.#mostRows = mostRows;
+    this.#mostAccepted = mostAccepted ?? MOST_ACCEPTED;
     this.#receiver = new Receiver(deliveriesPerSecond, stored);
     this.#rows = new OpenRows(rows.filter(({ number }) => number <= stored.readTo));
     this.#readAhead = stored.readTo;
+    this.#accepted = new Set(stored.accepted);
     this.#progress = new ProgressChanges(stored);
     this.#putInOrder(now);
   }
@@ -128,7 +131,8 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
     if (!isLast || after !== this.#readAhead) this.#mayHaveMore = true;
     // Some of what was read ahead was forgotten meanwhile.
     if (after !== this.#readAhead) return;
-    for (const event of events) this.#window.set(event.number, { event, isInFlight: false, sentAt: 0 });
+    for (const event of events)
+      if (!this.#accepted.has(event.number)) this.#window.set(event.number, { event, isInFlight: false, sentAt: 0 });
     if (searchedTo > after) this.#readAhead = searchedTo;
   }
 
@@ -151,7 +155,7 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
   }
 
   take(now: Instant): Post<Event> | undefined {
-    this.#listHanging(now);
+    this.#listFirst(now);
     if (this.inFlight >= this.#receiver.mostInFlight || this.#receiver.readyAt(now) > now) return undefined;
     const post = this.#takeRow(now) ?? this.#takeEvent(now);
     if (post !== undefined) this.#receiver.onSent(now);
@@ -170,16 +174,26 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
     return !this.#rowsInFlight.has(number) && !(this.#isOrdered && this.#busy.has(objectId));
   }
 
-  /** Gives rows to the first events behind the place, as long as they hang. */
-  #listHanging(now: Instant): void {
+  /** Gives rows to the first events behind the place, as long as they hang, or too many behind them are accepted. */
+  #listFirst(now: Instant): void {
     for (const [number, { event, isInFlight, sentAt }] of this.#window) {
-      if (!isInFlight || now - sentAt < HANGS_AFTER_MS) return;
-      this.#window.delete(number);
-      this.#eventsInFlight -= 1;
-      this.#rowsInFlight.add(number);
-      this.#rows.set({ ...newRow(event), nextAttemptAt: now });
-      if (this.#isOrdered) this.#addOpen(event);
+      const hangs = isInFlight && now - sentAt >= HANGS_AFTER_MS;
+      if (!hangs && !this.#hasTooManyAccepted) return;
+      if (isInFlight) {
+        this.#window.delete(number);
+        this.#eventsInFlight -= 1;
+        this.#rowsInFlight.add(number);
+        this.#rows.set({ ...newRow(event), nextAttemptAt: now });
+        if (this.#isOrdered) this.#addOpen(event);
+      } else if (this.#hasRoom && this.#isOrdered && this.#open.has(event.objectId)) this.#block(event);
+      else return;
     }
+  }
+
+  get #hasTooManyAccepted(): boolean {
+    if (this.#accepted.size <= this.#mostAccepted) return false;
+    this.#forgetAccepted(this.#place);
+    return this.#accepted.size > this.#mostAccepted;
   }
 
   #takeEvent(now: Instant): Post<Event> | undefined {
@@ -221,6 +235,7 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
     if (outcome.kind === "accepted") {
       if (row !== undefined) this.#removeRow(row, now);
       if (event !== undefined) this.#window.delete(event.number);
+      for (const number of post.numbers) this.#accepted.add(number);
       return;
     }
     const failed = failedRow(row ?? newRow(must(event, "it was a row or an event")), outcome, now, this.#random());
@@ -280,11 +295,21 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
 
   // Writing ----------------------------------------------------------------------------------------------------------
 
+  get #place(): bigint {
+    const [first] = this.#window.keys();
+    return first === undefined ? this.#readAhead : first - 1n;
+  }
+
+  #forgetAccepted(place: bigint): void {
+    for (const number of this.#accepted) if (number <= place) this.#accepted.delete(number);
+  }
+
   get #current(): Progress {
     const { failingSince, lastFailureAt, lastSuccessAt } = this.#receiver;
-    const [first] = this.#window.keys();
-    const readTo = first === undefined ? this.#readAhead : first - 1n;
-    return { readTo, batchEnd: undefined, failingSince, lastFailureAt, lastSuccessAt };
+    const readTo = this.#place;
+    this.#forgetAccepted(readTo);
+    const accepted = [...this.#accepted].sort((a, b) => (a < b ? -1 : 1));
+    return { readTo, accepted, batchEnd: undefined, failingSince, lastFailureAt, lastSuccessAt };
   }
 
   takeChanges(): Changes | undefined {

@@ -22,6 +22,8 @@ export class ProgressChanges {
 function isEqual(a: Progress, b: Progress): boolean {
   return (
     a.readTo === b.readTo &&
+    a.accepted.length === b.accepted.length &&
+    a.accepted.every((number, place) => number === b.accepted[place]) &&
     a.batchEnd === b.batchEnd &&
     a.failingSince === b.failingSince &&
     a.lastFailureAt === b.lastFailureAt &&

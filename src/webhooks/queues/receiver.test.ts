@@ -5,6 +5,7 @@ import { Receiver } from "./receiver.ts";
 const NOW = 1_000_000_000 as Instant;
 const NOTHING_YET = {
   readTo: 0n,
+  accepted: [],
   batchEnd: undefined,
   failingSince: undefined,
   lastFailureAt: undefined,

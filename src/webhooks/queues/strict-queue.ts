@@ -198,6 +198,7 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
     const { failingSince, lastFailureAt, lastSuccessAt } = this.#receiver;
     const current: Progress = {
       readTo: this.#readTo,
+      accepted: [],
       batchEnd: this.#batchEnd,
       failingSince,
       lastFailureAt,

@@ -43,12 +43,8 @@ const HOOKS = [
   { order: "STRICT", types: "*" },
   { order: "ANY", types: "transfer.*" },
 ] as const;
-/**
- * Accepted, and not written as such when a node dies: of a webhook those in flight, and those of the last 50 ms. While a post
- * hangs, those of a second.
- */
-const MOST_AGAIN = { PER_OBJECT: 40, ANY: 40, STRICT: 300 };
-const MOST_AGAIN_BEHIND_A_HANGING = 100;
+/** Accepted, and not written as such when a node dies: of a webhook those in flight, and those of the last write. */
+const MOST_AGAIN = { PER_OBJECT: 16 + 10, ANY: 16 + 10, STRICT: 100 };
 const DELIVERED_WITHIN_S = 120;
 
 export interface StormReport {
@@ -271,7 +267,7 @@ export class WebhookStorm {
     await until(`all is delivered to ${id}`, isDelivered, DELIVERED_WITHIN_S);
   }
 
-  async #check({ customer, order, types, receiver, hangs, first }: Hook): Promise<void> {
+  async #check({ customer, order, types, receiver, first }: Hook): Promise<void> {
     const wanted = (await this.#eventsOf(customer, first)).filter(({ type }) =>
       type.startsWith(types.replace("*", "")),
     );
@@ -283,7 +279,7 @@ export class WebhookStorm {
     if (order === "STRICT") expectRising([...firsts.keys()], name);
     if (order === "PER_OBJECT") for (const numbers of byObject(firsts.values())) expectRising(numbers, name);
     const again = receiver.accepted.length - firsts.size;
-    const isFew = again <= this.#faults * (MOST_AGAIN[order] + (hangs ? MOST_AGAIN_BEHIND_A_HANGING : 0));
+    const isFew = again <= this.#faults * MOST_AGAIN[order];
     assert(isFew, `${name} got ${again} events again after ${this.#faults} faults`);
   }
 

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import { LEAST_PER_SECOND, MOST_OF_CUSTOMER_PER_SECOND, MOST_PER_SECOND, Pace } from "./pace.ts";
+
+const [ann, bob] = ["ann", "bob"] as [CustomerId, CustomerId];
+
+/** What is taken in so many seconds, if somebody tries each millisecond. */
+function takenIn(seconds: number, pace: Pace, customers: readonly CustomerId[]): Map<CustomerId, number> {
+  const taken = new Map(customers.map((customer) => [customer, 0]));
+  for (let nowMs = 1_000; nowMs < 1_000 + seconds * 1_000; nowMs += 1)
+    for (const customer of customers) {
+      pace.adapt(nowMs);
+      while (pace.mayTake(nowMs) && pace.mayTakeOf(customer, nowMs)) {
+        pace.onTaken(customer, nowMs);
+        taken.set(customer, (taken.get(customer) ?? 0) + 1);
+      }
+    }
+  return taken;
+}
+
+/** A tenth of a second at once, and as much as comes meanwhile. */
+const withBurst = (perSecond: number, seconds: number): number => perSecond * (seconds + 0.1) + 1;
+
+test("a customer has its own pace, whatever the others do", () => {
+  const taken = takenIn(2, new Pace(() => 0), [ann, bob]);
+  for (const customer of [ann, bob]) {
+    expect(taken.get(customer)).toBeLessThanOrEqual(withBurst(MOST_OF_CUSTOMER_PER_SECOND, 2));
+    expect(taken.get(customer)).toBeGreaterThan(0.98 * MOST_OF_CUSTOMER_PER_SECOND * 2);
+  }
+});
+
+test("all customers together have one, too", () => {
+  const customers = Array.from({ length: 20 }, (_, i) => `customer ${i}` as CustomerId);
+  const all = [...takenIn(2, new Pace(() => 0), customers).values()].reduce((sum, one) => sum + one, 0);
+  expect(all).toBeLessThanOrEqual(withBurst(MOST_PER_SECOND, 2));
+  expect(all).toBeGreaterThan(0.98 * MOST_PER_SECOND * 2);
+});
+
+test("while the thread is busy there are fewer, down to a bound, and as many as before when it has time again", () => {
+  let busy = 0.95;
+  const pace = new Pace(() => busy);
+  const adapted = (fromMs: number): number => {
+    for (let nowMs = fromMs; nowMs < fromMs + 5_000; nowMs += 25) pace.adapt(nowMs);
+    return pace.perSecond;
+  };
+  expect(pace.perSecond).toBe(MOST_PER_SECOND);
+  expect(adapted(1_000)).toBe(LEAST_PER_SECOND);
+  busy = 0.75;
+  expect(adapted(10_000)).toBe(LEAST_PER_SECOND);
+  busy = 0.2;
+  expect(adapted(20_000)).toBe(MOST_PER_SECOND);
+});

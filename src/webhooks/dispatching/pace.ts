@@ -1,0 +1,73 @@
+/**
+ * How many deliveries there are a second: of a customer's webhooks together, and of all. Signing, posting and writing them
+ * costs the thread that also answers the API, so there are fewer when that thread has little time left.
+ *
+ * Both are the generic cell rate algorithm: a time at which as much may be taken at once as at the beginning.
+ */
+import type { CustomerId } from "../../customers/customer-id.ts";
+
+export const MOST_PER_SECOND = 2_500;
+/** However busy the thread is: deliveries go on. */
+export const LEAST_PER_SECOND = 200;
+export const MOST_OF_CUSTOMER_PER_SECOND = 500;
+/** What was not taken for so long may be taken at once. */
+const BURST_MS = 100;
+/** Of the time of the thread. Above it there are fewer, and below the other one more. */
+const BUSY = 0.8;
+const FREE = 0.7;
+const FEWER = 0.8;
+const MORE = 1.1;
+const ADAPT_MS = 100;
+
+/** All times are of the process. */
+export class Pace {
+  readonly #utilization: () => number;
+  #adaptedAtMs = 0;
+  #perSecond = MOST_PER_SECOND;
+  #restedAtMs = 0;
+  readonly #restedAtMsOf = new Map<CustomerId, number>();
+
+  /** @param utilization which part of the time since the last call the thread was busy, from 0 to 1 */
+  constructor(utilization = utilizationOfThread()) {
+    this.#utilization = utilization;
+  }
+
+  /** Of all customers together. */
+  get perSecond(): number {
+    return this.#perSecond;
+  }
+
+  /** To be called often. */
+  adapt(nowMs: number): void {
+    if (nowMs - this.#adaptedAtMs < ADAPT_MS) return;
+    this.#adaptedAtMs = nowMs;
+    const utilization = this.#utilization();
+    if (utilization > BUSY) this.#perSecond = Math.max(LEAST_PER_SECOND, this.#perSecond * FEWER);
+    if (utilization < FREE) this.#perSecond = Math.min(MOST_PER_SECOND, this.#perSecond * MORE);
+    for (const [customerId, restedAtMs] of this.#restedAtMsOf)
+      if (restedAtMs <= nowMs) this.#restedAtMsOf.delete(customerId);
+  }
+
+  mayTake(nowMs: number): boolean {
+    return this.#restedAtMs <= nowMs + BURST_MS;
+  }
+
+  mayTakeOf(customerId: CustomerId, nowMs: number): boolean {
+    return (this.#restedAtMsOf.get(customerId) ?? 0) <= nowMs + BURST_MS;
+  }
+
+  onTaken(customerId: CustomerId, nowMs: number): void {
+    this.#restedAtMs = Math.max(this.#restedAtMs, nowMs) + 1_000 / this.#perSecond;
+    const ofCustomer = Math.max(this.#restedAtMsOf.get(customerId) ?? 0, nowMs);
+    this.#restedAtMsOf.set(customerId, ofCustomer + 1_000 / MOST_OF_CUSTOMER_PER_SECOND);
+  }
+}
+
+function utilizationOfThread(): () => number {
+  let last = performance.eventLoopUtilization();
+  return () => {
+    const before = last;
+    last = performance.eventLoopUtilization();
+    return performance.eventLoopUtilization(last, before).utilization;
+  };
+}
