@@ -33,7 +33,11 @@ export function openDeliveries(
   }: Options = {},
 ): Deliveries {
   const { clock, catalogue, log } = core;
-  const requests = outgoingRequests(config, log);
+  const report = (event: DeliveryEvent): void => {
+    logDelivery(log, event);
+    onEvent?.(event);
+  };
+  const requests = outgoingRequests(config, (error) => report({ kind: "thread_ended", error }));
   const posted = createPostedEvents({
     exchange: figuresOf(catalogue),
     isTest: config.mode === "sandbox",
@@ -47,21 +51,15 @@ export function openDeliveries(
     events,
     sender: createSender({ requests, credentials: new ReceiverCredentials(requests), clock }),
     recordDisabled: () => recordDisablings(core),
-    log: (event) => {
-      logDelivery(log, event);
-      onEvent?.(event);
-    },
+    log: report,
   });
 }
 
 /** Tests run the sources, which a thread cannot load. */
 const IS_BUILT = import.meta.url.endsWith(".js");
 
-function outgoingRequests({ webhookPolicy }: Config, log: Core["log"]): Pick<OutgoingRequests, "post"> {
-  if (!IS_BUILT) return new OutgoingRequests(webhookPolicy);
-  return new OutgoingThread(webhookPolicy, (error) =>
-    log.error({ error }, "the thread of outgoing requests ended, and begins again: this is a bug"),
-  );
+function outgoingRequests({ webhookPolicy }: Config, onEnded: (error: Error) => void): Pick<OutgoingRequests, "post"> {
+  return IS_BUILT ? new OutgoingThread(webhookPolicy, onEnded) : new OutgoingRequests(webhookPolicy);
 }
 
 function logDelivery(log: Core["log"], event: DeliveryEvent): void {
@@ -69,6 +67,8 @@ function logDelivery(log: Core["log"], event: DeliveryEvent): void {
   if (kind === "failed") log.warn({ error: event.error }, "webhooks could not be delivered; retrying");
   else if (kind === "recovered") log.info({ failures: event.failures }, "webhooks are delivered again");
   else if (kind === "unreadable") log.error({ webhook_id: event.webhookId }, event.error.message);
+  else if (kind === "thread_ended")
+    log.error({ error: event.error }, "the thread of outgoing requests has ended and begins again: this is a bug");
   else if (kind === "disabled") {
     const { id, customerId } = event.webhook;
     log.warn({ webhook_id: id, customer_id: customerId, reason: event.reason }, "a webhook was disabled");

@@ -8,9 +8,9 @@ const BUILT = "../../dist/web/outgoing-requests/outgoing-thread.js";
 const { OutgoingThread: Thread } = (await import(BUILT)) as { OutgoingThread: typeof OutgoingThread };
 const NOT_SENT = { kind: "unanswered", reason: "cancelled", detail: "the service did not finish it" };
 
-const open = () => {
+const open = (options: ConstructorParameters<typeof OutgoingThread>[2] = {}) => {
   const ended: Error[] = [];
-  const thread = new Thread(SANDBOX, (error) => void ended.push(error));
+  const thread = new Thread(SANDBOX, (error) => void ended.push(error), options);
   const post = async (url: string, signal?: AbortSignal) => {
     const message = { url, headers: { "webhook-id": "1" }, body: "{}", ...(signal && { signal }) };
     const { ms: _ms, ...outcome } = await thread.post(message);
@@ -44,4 +44,16 @@ test("what is no longer wanted ends, with its connection", async () => {
 
 test("the policy holds in the thread", async () => {
   expect(await open().post("http://10.0.0.1/")).toMatchObject({ kind: "unanswered", reason: "url_not_allowed" });
+});
+
+test("a thread that is stuck is terminated: what it had has failed, and another one goes on", async () => {
+  const { port } = await receiver((_request, response) => void response.end("done"));
+  const main = new URL("programs/stuck-thread.mjs", import.meta.url);
+  const { post, ended } = open({ main, heartbeatMs: 300 });
+  const url = `http://127.0.0.1:${port}/`;
+  expect(await post(url)).toEqual({ ...OK, answer: "done" });
+  expect(await Promise.all([post(`${url}stuck`), post(url)])).toEqual([NOT_SENT, NOT_SENT]);
+  expect(ended.map(({ message }) => message)).toEqual(["it was stuck: it has not answered 10 heartbeats"]);
+  await until("another one posts", async () => (await post(url)).kind === "answered");
+  expect(ended).toHaveLength(1);
 });
