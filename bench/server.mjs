@@ -30,6 +30,13 @@ delay.enable();
 
 const inspector = new Session();
 
+async function newClient(operation, scopes) {
+  const customerId = service.core.ids.next();
+  const caller = { operator: "bench", operation };
+  await service.core.customers.ensure(customerId, `Another ${customerId}`, caller);
+  return (await service.core.clients.create({ customerId, scopes, networks: undefined }, caller)).value;
+}
+
 const answers = {
   /** Starts a CPU profile, or ends it and writes it to a file. */
   profile: async ({ file }) => {
@@ -67,13 +74,9 @@ const answers = {
     return longest;
   },
   /** A new customer with a client that reads events. */
-  eventReader: async () => {
-    const customerId = service.core.ids.next();
-    const caller = { operator: "bench", operation: "event-streams" };
-    await service.core.customers.ensure(customerId, `Reader ${customerId}`, caller);
-    const scopes = ["events:read_event"];
-    return (await service.core.clients.create({ customerId, scopes, networks: undefined }, caller)).value;
-  },
+  eventReader: () => newClient("event-streams", ["events:read_event"]),
+  /** A new customer with a client that may do everything. */
+  anotherCustomer: () => newClient("webhooks", ["*"]),
   /** With the path of a file in `profile`, a CPU profile of it is written there. */
   verify: async ({ profile } = {}) => (await profiled(profile, () => verifyAll(service.core.database))).sound,
   usualWay: ({ poolSize }) => usualWay.open(config.dataDir, service.core, poolSize),

@@ -38,7 +38,14 @@ export async function startService(directory, settings = {}) {
     if (server.exitCode === null) server.kill("SIGTERM");
     await ended;
   };
-  return { directory, pid: server.pid, baseUrl, authUrl, customers, startMs, ask: asker(server), stop };
+  const ask = asker(server);
+  /** With the credentials of a new one, which has no profiles. */
+  const addCustomer = async () => {
+    const { clientId, secret } = await ask("anotherCustomer");
+    const clients = [{ client_id: clientId, client_secret: secret }];
+    return customerOf(baseUrl, authUrl, { clients, profiles: [{}] });
+  };
+  return { directory, pid: server.pid, baseUrl, authUrl, customers, startMs, ask, addCustomer, stop };
 }
 
 /** Asks the server's process: `ask("memory")`, `ask("rows", { text, values })`. */

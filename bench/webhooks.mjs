@@ -1,10 +1,10 @@
 /**
  * Webhooks on loopback: deliveries a second, CPU of service and database for each, how late a receiver has an event at a light
- * load, and the same beside receivers of another customer that never answer.
+ * load, and the same beside receivers of another customer that never answer; and how long the API takes meanwhile.
  *
- *   node bench/webhooks.mjs [--transfers 250] [--seconds 8]
+ *   node bench/webhooks.mjs [--transfers 250] [--seconds 8] [--profile deliveries.cpuprofile]
  *
- * Thirty webhooks of three customers, each with 100 deliveries a second, the most that there is: 3,000 are possible. The load of
+ * Thirty webhooks of six customers, each with 100 deliveries a second, the most that there is: 2,500 are possible. The load of
  * the receivers is in this process, on the same cores, so CPU of a delivery says more than deliveries a second. Exit code 1 if
  * the p99 beside dead receivers is more than twice as late, and more than 50 ms later: below that it is noise.
  */
@@ -22,10 +22,16 @@ import { quantile } from "./rounds.mjs";
 import { databaseCpu, makeProfiles, startService } from "./service.mjs";
 
 const { values } = parseArgs({
-  options: { transfers: { type: "string", default: "250" }, seconds: { type: "string", default: "8" } },
+  options: {
+    transfers: { type: "string", default: "250" },
+    seconds: { type: "string", default: "8" },
+    profile: { type: "string" },
+  },
 });
 const [transfers, seconds] = [Number(values.transfers), Number(values.seconds)];
 const PER_CUSTOMER = 10;
+const BUSY_CUSTOMERS = 6;
+const WEBHOOKS_OF_BUSY = 5;
 const LIGHT_PER_SECOND = 20;
 const SEEN_WITHIN_MS = 2_000;
 const PATIENCE_MS = 60_000;
@@ -66,22 +72,54 @@ try {
 
 /** All events of many webhooks at once, until the last is delivered. */
 async function throughput() {
+  const customers = [...service.customers];
+  while (customers.length < BUSY_CUSTOMERS) customers.push(await service.addCustomer());
   const made = [];
-  for (const customer of service.customers) made.push(...(await addWebhooks(customer, "fast", PER_CUSTOMER)));
+  for (const customer of customers) made.push(...(await addWebhooks(customer, "fast", WEBHOOKS_OF_BUSY)));
+  // What delivers looks for new webhooks once a second.
+  await pause(SEEN_WITHIN_MS);
+  if (values.profile !== undefined) await service.ask("profile", {});
   const before = await used();
   const startedMs = performance.now();
-  await Promise.all(service.customers.map((customer) => someTransfers(customer, transfers)));
+  const api = apiLatencies();
+  await Promise.all(customers.map((customer) => someTransfers(customer, transfers)));
   // Two events of each, to each webhook of the customer, and those of its new profiles.
   const wanted = 2 * transfers * made.length;
   const isDone = await waitUntil(() => posts >= wanted);
   const tookMs = performance.now() - startedMs;
   const after = await used();
+  if (values.profile !== undefined) await service.ask("profile", { file: values.profile });
+  const apiMs = await api.end();
   for (const { customer, id } of made) await customer.call("DELETE", `/v2/webhooks/${id}`);
   return {
     perSecond: (posts / tookMs) * 1_000,
     service: (after.serviceCpu - before.serviceCpu) / posts,
     database: (after.databaseCpu - before.databaseCpu) / posts,
+    apiP50: quantile(apiMs, 0.5),
+    apiP99: quantile(apiMs, 0.99),
     missing: isDone ? 0 : wanted - posts,
+  };
+}
+
+/** Of one request after another, by a customer without webhooks. */
+function apiLatencies() {
+  const taken = [];
+  let isOver = false;
+  const asking = (async () => {
+    const customer = await service.addCustomer();
+    while (!isOver) {
+      const beganMs = performance.now();
+      await customer.call("GET", "/v2/profiles");
+      taken.push(performance.now() - beganMs);
+      await pause(10);
+    }
+  })();
+  return {
+    end: async () => {
+      isOver = true;
+      await asking;
+      return taken;
+    },
   };
 }
 
@@ -140,8 +178,13 @@ async function waitUntil(holds) {
 
 function report(rate, light, beside) {
   printTable(
-    ["deliveries/s", "CPU of a delivery, us: service", "database", "missing"],
-    [[rate.perSecond.toFixed(0), rate.service.toFixed(0), rate.database.toFixed(0), String(rate.missing)]],
+    ["deliveries/s", "CPU of a delivery, us: service", "database", "API meanwhile, ms: p50", "p99", "missing"],
+    [
+      [
+        ...[rate.perSecond, rate.service, rate.database, rate.apiP50, rate.apiP99].map((figure) => figure.toFixed(0)),
+        String(rate.missing),
+      ],
+    ],
   );
   printTable(
     ["from a transfer's answer to the receiver", "p50, ms", "p99, ms", "missing"],
