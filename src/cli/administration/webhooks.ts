@@ -22,6 +22,7 @@ import type { Core } from "../../service/core.ts";
 import { openDeliveries } from "../../service/open-deliveries.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Result } from "../../std/result.ts";
+import { type Backlog, readBacklogs } from "../../webhooks/backlog.ts";
 import type { Attempt, Deliveries, ReplayFrom } from "../../webhooks/deliveries.ts";
 import { readDuration, readPath, readText, readTime, readUuid } from "../arguments.ts";
 import {
@@ -269,21 +270,27 @@ function listOf({ customer }: OfCustomer): Promise<CommandResult> {
   return withFoundation(async ({ database, webhooks }) => {
     await getCustomer(database, customer);
     const found = await webhooks.list({ customerId: customer, order: "ASC", limit: LIST_LIMIT + 1 });
-    return listing(found.map(webhookBody), ["id", "status", "name", "url", "types"], (webhook) => [
+    const backlogs = await readBacklogs(
+      database,
+      found.map(({ id }) => id),
+    );
+    const bodies = found.map((webhook) => webhookBody(webhook, backlogs.get(webhook.id)));
+    return listing(bodies, ["id", "status", "name", "url", "types", "waiting"], (webhook) => [
       webhook.id,
       webhook.disabled_reason === undefined ? webhook.status : `${webhook.status} ${webhook.disabled_reason}`,
       webhook.name,
       webhook.url,
       webhook.types.join(","),
+      String(webhook.backlog?.events ?? 0),
     ]);
   });
 }
 
 function show(id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
-  return withFoundation(async ({ webhooks }) => {
+  return withFoundation(async ({ database, webhooks }) => {
     const webhook = await webhooks.find(customer, id);
     if (webhook === undefined) throw notFound(id);
-    return result(webhook);
+    return result(webhook, (await readBacklogs(database, [id])).get(id));
   });
 }
 
@@ -325,9 +332,10 @@ function attempts(id: WebhookId, { customer }: OfCustomer): Promise<CommandResul
     const rowOf = (attempt: Attempt): string[] => [
       formatInstant(attempt.at),
       attempt.number === undefined ? "test" : `${attempt.number} (${attempt.events})`,
+      attempt.messageId,
       outcomeOf(attempt),
     ];
-    const { prose } = listing(found, ["at", "event (events)", "outcome"], rowOf);
+    const { prose } = listing(found, ["at", "event (events)", "webhook-id", "outcome"], rowOf);
     const { json } = listing(found.map(attemptBody), [], () => []);
     return { json, prose };
   });
@@ -354,8 +362,15 @@ function unrejected<Value>(outcome: Result<Value, Why>): Value {
 
 const notFound = (id: WebhookId): CommandRejected => new CommandRejected(`webhook not found: ${id}`);
 
-function result(webhook: Webhook): CommandResult {
-  return { json: { ...webhookBody(webhook), customer_id: webhook.customerId }, prose: linesOf(webhook) };
+function result(webhook: Webhook, backlog?: Backlog): CommandResult {
+  const json = { ...webhookBody(webhook, backlog), customer_id: webhook.customerId };
+  return { json, prose: [...linesOf(webhook), ...(backlog === undefined ? [] : [waitingLine(backlog)])] };
+}
+
+function waitingLine({ events, since, nextAttemptAt }: Backlog): string {
+  const oldest = since === undefined ? "" : `, the first since ${formatInstant(since)}`;
+  const next = nextAttemptAt === undefined ? "" : `; tried again at ${formatInstant(nextAttemptAt)}`;
+  return `waiting        ${events} events${oldest}${next}`;
 }
 
 function shownResult(shown: ShownWebhook): CommandResult {

@@ -82,8 +82,12 @@ test("a webhook is created with defaults, read and listed, and its secret shown 
   };
   expect([answer.status, answer.body]).toEqual([200, { ...expected, signing_secret: SECRET }]);
   const { id, public_keys: keys } = answer.body;
-  expect((await call("GET", `/${id}`)).body).toEqual(expected);
-  expect((await call("GET", "")).body).toEqual({ items: [expected], next_page_cursor: "" });
+  await until("nothing waits", async () => (await call("GET", `/${id}`)).body.backlog.events === 0);
+  expect((await call("GET", `/${id}`)).body).toEqual({ ...expected, backlog: { events: 0 } });
+  expect((await call("GET", "")).body).toEqual({
+    items: [{ ...expected, backlog: { events: 0 } }],
+    next_page_cursor: "",
+  });
   expect((await service.call("GET", `${PATH}/${id}/public-keys`)).body).toEqual({ public_keys: keys });
 });
 
@@ -154,10 +158,12 @@ test("a test is posted at once, and what was answered is listed", async () => {
   const { id } = await created({ types: ["order.filled"] });
   status = 500;
   const failed = await call("POST", `/${id}/test`);
-  const attempt = { id: ID, events: 1, at: TIME, millis: expect.any(Number), status: 500 };
+  const attempt = { id: ID, message_id: ID, events: 1, at: TIME, millis: expect.any(Number), status: 500 };
   const first = { ...attempt, error: "answered 500", answer: "no, \u0000 thanks" };
   expect([failed.status, failed.body]).toEqual([200, first]);
-  expect(received.findLast(({ path }) => path === `/${acme.id}`)?.body).toEqual({
+  const tested = received.findLast(({ path }) => path === `/${acme.id}`);
+  expect(failed.body.message_id).toBe(tested?.headers["webhook-id"]);
+  expect(tested?.body).toEqual({
     id: failed.body.id,
     type: "webhook.test",
     source: `${service.baseUrl}${PATH}/${id}`,
@@ -202,6 +208,22 @@ test("what was given up counts in its event, and is delivered again on demand", 
   await until("it came a third time", () => count() === 3);
 });
 
+test("what waits is counted, from when on, and when it is tried again", async () => {
+  status = 500;
+  const { id } = await created({ types: ["profile.*"], delivery_order: "ANY" });
+  const backlog = async () => (await call("GET", `/${id}`)).body.backlog;
+  const profile = await service.call("POST", "/v2/profiles", { as: acme.token, body: { nickname: "one" } });
+  await until("it has failed", async () => (await backlog()).next_attempt_at !== undefined);
+  const { events } = (await service.call("GET", "/v2/events?type=profile.created", { as: acme.token })).body;
+  const made = events.find(({ object }: { object: { id: string } }) => object.id === profile.body.id);
+  expect(await backlog()).toEqual({ events: 1, since: made.created_at, next_attempt_at: TIME });
+  expect((await call("GET", "")).body.items).toMatchObject([{ id, backlog: await backlog() }]);
+  status = 204;
+  await call("POST", `/${id}/replay`, { only_undelivered: true });
+  await until("it is delivered", async () => (await backlog()).events === 0);
+  expect(await backlog()).toEqual({ events: 0 });
+});
+
 test("a secret is rotated, and the former public key stays while both sign", async () => {
   const { id, signing_secret: former } = await created();
   const rotated = await call("POST", `/${id}/rotate-secret`, {});
@@ -217,8 +239,9 @@ test("a webhook is disabled, enabled and deleted", async () => {
   const state = { status: "DISABLED", disabled_reason: "CUSTOMER", disabled_at: TIME };
   expect([disabled.status, disabled.body]).toMatchObject([200, state]);
   expect((await call("GET", "?statuses=ACTIVE")).body.items).toEqual([]);
-  expect((await call("GET", "?statuses=DISABLED")).body.items).toEqual([disabled.body]);
-  expect((await call("GET", "?statuses=ACTIVE&statuses=DISABLED")).body.items).toEqual([disabled.body]);
+  const listed = [{ ...disabled.body, backlog: expect.anything() }];
+  expect((await call("GET", "?statuses=DISABLED")).body.items).toEqual(listed);
+  expect((await call("GET", "?statuses=ACTIVE&statuses=DISABLED")).body.items).toEqual(listed);
   expect((await call("POST", `/${id}/enable`, { from: "WHERE_IT_STOOD" })).body.status).toBe("ACTIVE");
   const deleted = await call("DELETE", `/${id}`);
   expect([deleted.status, deleted.body.id]).toEqual([200, id]);
@@ -240,7 +263,7 @@ test("a webhook is disabled, enabled and deleted", async () => {
 
 test("a name that is in use is 409 with the webhook that has it", async () => {
   const { id } = await created();
-  const existing = (await call("GET", `/${id}`)).body;
+  const { backlog: _, ...existing } = (await call("GET", `/${id}`)).body;
   const answer = await call("POST", "", settings());
   expect(answer.body).toEqual({
     type: `${service.baseUrl}/problems/already-exists`,

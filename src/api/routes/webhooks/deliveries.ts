@@ -15,6 +15,9 @@ import { OneWebhook, WebhookBody, webhookBody, webhookIdOf } from "./webhook-bod
 const AttemptBody = Type.Object(
   {
     id: UuidText,
+    message_id: Type.String({
+      description: "The header `webhook-id`: the event's id; of a strict webhook, the batch's.",
+    }),
     number: Type.Optional(
       Type.Integer({ description: "Of the event, or the first of several. Absent of a test.", format: "int64" }),
     ),
@@ -33,7 +36,7 @@ const EnableBody = Body(
     from: NamedEnum(
       "WebhookResumption",
       ["WHERE_IT_STOOD", "NOW"],
-      "WHERE_IT_STOOD: what was not delivered meanwhile is. NOW: it is given up, and counts as undelivered.",
+      "WHERE_IT_STOOD: what was not delivered meanwhile is. NOW: what was tried and failed is given up, and counts as undelivered; what was not tried is skipped, and does not.",
     ),
   },
   { title: "WebhookEnabling", description: "Where its deliveries go on." },
@@ -195,6 +198,7 @@ function attemptsRoute(api: Api, deliveries: Deliveries): void {
 
 export function attemptBody({
   id,
+  messageId,
   number,
   events,
   at,
@@ -205,6 +209,7 @@ export function attemptBody({
 }: Attempt): Static<typeof AttemptBody> {
   return present<Static<typeof AttemptBody>>({
     id,
+    message_id: messageId,
     number: number === undefined ? undefined : Number(number),
     events,
     at: formatInstant(at),

@@ -4,6 +4,7 @@ import type { ReceiverAccess } from "../../../customers/webhooks/webhook.ts";
 import type { ShownWebhook, Webhook, WebhookId, WebhookRequest } from "../../../customers/webhooks/webhooks.ts";
 import { formatInstant } from "../../../std/clock.ts";
 import type { Uuid } from "../../../std/id.ts";
+import type { Backlog } from "../../../webhooks/deliveries.ts";
 import { type Every, present } from "../../domain-mapping.ts";
 import { type FailingField, invalid } from "../../problems/failing-fields.ts";
 import { Body, NamedEnum, ShortText, Timestamp, UuidText, uuidOf } from "../../requests/schemas.ts";
@@ -98,6 +99,26 @@ export const NewWebhookBody = Body(
   { title: "NewWebhook" },
 );
 
+const BacklogBody = Type.Object(
+  {
+    events: Type.Integer({
+      description:
+        "Events that wait for their next attempt, or behind another one of their object; and, of any type, those behind these.",
+      format: "int64",
+      minimum: 0,
+    }),
+    since: Type.Optional({ ...Timestamp, description: "When the first of them was made. Absent: there is none." }),
+    next_attempt_at: Type.Optional({
+      ...Timestamp,
+      description: "When the next of those is tried again that failed. Absent: there is none.",
+    }),
+  },
+  {
+    title: "WebhookBacklog",
+    description: "What waits to be posted. Only in what is read, not in the answers of changes.",
+  },
+);
+
 const FIELDS = {
   id: UuidText,
   name: Name,
@@ -117,10 +138,13 @@ const FIELDS = {
   updated_at: Timestamp,
 };
 
-export const WebhookBody = Type.Object(FIELDS, {
-  title: "Webhook",
-  description: "Where the caller's events are posted.",
-});
+export const WebhookBody = Type.Object(
+  { ...FIELDS, backlog: Type.Optional(BacklogBody) },
+  {
+    title: "Webhook",
+    description: "Where the caller's events are posted.",
+  },
+);
 
 export const ShownWebhookBody = Type.Object(
   {
@@ -170,7 +194,7 @@ function receiverAccess(access: SentAccess): ReceiverAccess {
   return type === "API_KEY" ? { kind: "api_key", header } : { kind: "oauth", tokenUrl, clientId, scope };
 }
 
-export function webhookBody(webhook: Webhook): Static<typeof WebhookBody> {
+export function webhookBody(webhook: Webhook, backlog?: Backlog): Static<typeof WebhookBody> {
   const { receiverAccess: access, disabledReason, disabledAt } = webhook;
   return present<Static<typeof WebhookBody>>({
     id: webhook.id,
@@ -187,7 +211,16 @@ export function webhookBody(webhook: Webhook): Static<typeof WebhookBody> {
     public_keys: [...webhook.publicKeys],
     created_at: formatInstant(webhook.createdAt),
     updated_at: formatInstant(webhook.updatedAt),
+    backlog: backlog && backlogBody(backlog),
   } satisfies Every<Static<typeof WebhookBody>>);
+}
+
+function backlogBody({ events, since, nextAttemptAt }: Backlog): Static<typeof BacklogBody> {
+  return present<Static<typeof BacklogBody>>({
+    events,
+    since: since && formatInstant(since),
+    next_attempt_at: nextAttemptAt && formatInstant(nextAttemptAt),
+  });
 }
 
 function accessBody(access: ReceiverAccess): Static<typeof AccessBody> {

@@ -15,8 +15,8 @@ export const WebhookEventBody = Type.Object(
     status: NamedEnum("WebhookEventStatus", ["DISABLED"], "Nothing is delivered until it is enabled."),
     disabled_reason: NamedEnum(
       "WebhookEventReason",
-      ["gone", "failing"],
-      "gone: the receiver answered 410. failing: it accepted nothing for five days.",
+      ["GONE", "FAILING"],
+      "GONE: the receiver answered 410. FAILING: it accepted nothing for five days.",
     ),
     disabled_at: { ...Timestamp, description: "When it was disabled." },
   },
@@ -30,5 +30,6 @@ export function webhookEventBody({
   reason,
   disabledAt,
 }: DisabledWebhook): Static<typeof WebhookEventBody> {
-  return { id, name, url, status: "DISABLED", disabled_reason: reason, disabled_at: formatInstant(disabledAt) };
+  const why = ({ gone: "GONE", failing: "FAILING" } as const)[reason];
+  return { id, name, url, status: "DISABLED", disabled_reason: why, disabled_at: formatInstant(disabledAt) };
 }

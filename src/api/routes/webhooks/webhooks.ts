@@ -49,8 +49,8 @@ const PublicKeysBody = Type.Object(
 
 export function webhookRoutes(api: Api, webhooks: Webhooks, deliveries: Deliveries): void {
   createRoute(api, webhooks, deliveries);
-  listRoute(api, webhooks);
-  findRoute(api, webhooks);
+  listRoute(api, webhooks, deliveries);
+  findRoute(api, webhooks, deliveries);
   updateRoute(api, webhooks);
   deleteRoute(api, webhooks);
   rotateRoute(api, webhooks);
@@ -100,7 +100,7 @@ async function withHolder<Value, Why extends { readonly code: string }>(
   return reject({ code: "already_exists", field: "name", existing });
 }
 
-function listRoute(api: Api, webhooks: Webhooks): void {
+function listRoute(api: Api, webhooks: Webhooks, deliveries: Deliveries): void {
   api.get(
     "/v2/webhooks",
     {
@@ -125,12 +125,19 @@ function listRoute(api: Api, webhooks: Webhooks): void {
         after: asked.after,
         limit: asked.limit + 1,
       };
-      return page(await webhooks.list(filter), asked, ({ id }) => [id], webhookBody);
+      const found = await webhooks.list(filter);
+      const backlogs = await deliveries.readBacklogs(found.map(({ id }) => id));
+      return page(
+        found,
+        asked,
+        ({ id }) => [id],
+        (webhook) => webhookBody(webhook, backlogs.get(webhook.id)),
+      );
     },
   );
 }
 
-function findRoute(api: Api, webhooks: Webhooks): void {
+function findRoute(api: Api, webhooks: Webhooks, deliveries: Deliveries): void {
   api.get(
     "/v2/webhooks/:id",
     {
@@ -148,7 +155,7 @@ function findRoute(api: Api, webhooks: Webhooks): void {
       const webhookId = webhookIdOf(request.params.id);
       const webhook = await webhooks.find(request.grant.customerId, webhookId);
       if (webhook === undefined) throw problemFor(request, { code: "webhook_not_found", webhookId });
-      return webhookBody(webhook);
+      return webhookBody(webhook, (await deliveries.readBacklogs([webhookId])).get(webhookId));
     },
   );
 }
