@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** Unit tests of what is mostly SQL. */
 const SQL_UNITS = [
   "src/customers/operator-queries.test.ts",
-  "src/customers/{clients/clients,webhooks/webhooks}.test.ts",
+  "src/customers/{clients/clients,webhooks/{secrets,webhooks}}.test.ts",
   "src/api/error-handler.test.ts",
   "src/ledger/balances.test.ts",
   "src/oauth/{oauth,keys/signing-keys,server/token-endpoint,tokens/tokens}.test.ts",

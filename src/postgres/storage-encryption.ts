@@ -36,6 +36,19 @@ export class StorageEncryption {
     return new FlattenedEncrypt(new TextEncoder().encode(plain)).setProtectedHeader(header).encrypt(key);
   }
 
+  /**
+   * Encrypts it with the first key, if it is not yet.
+   * @returns undefined: it stays as it is stored
+   * @throws CannotDecrypt
+   */
+  async renew(label: SecretLabel, stored: FlattenedJWE | string): Promise<FlattenedJWE | undefined> {
+    const [first] = this.#keys;
+    if (first === undefined) return undefined;
+    if (!isEncrypted(stored)) return this.encrypt(label, stored);
+    const isCurrent = (await decryptWith(first, label, stored)) !== undefined;
+    return isCurrent ? undefined : this.encrypt(label, await this.decrypt(label, stored));
+  }
+
   /** @throws CannotDecrypt */
   async decrypt(label: SecretLabel, stored: FlattenedJWE): Promise<string> {
     for (const key of this.#keys) {

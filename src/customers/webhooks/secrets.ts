@@ -4,7 +4,7 @@ import { CannotDecrypt, isEncrypted, type SecretLabel, StorageEncryption } from 
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { generateV1, generateV1a, readSigningSecret } from "./signing-secrets.ts";
-import { readSecrets, type SecretKind, type StoredSecret } from "./store.ts";
+import { pageSecrets, readSecrets, type SecretKind, type StoredSecret, setSecret } from "./store.ts";
 import type { DeliverableWebhook, ReceiverAccess, Webhook, WebhookId } from "./webhook.ts";
 
 type NewSecret = Omit<StoredSecret, "expiresAt">;
@@ -84,6 +84,27 @@ export class WebhookSecrets {
       }
     }
     return { opened, unreadable };
+  }
+
+  /**
+   * Encrypts all with the first encryption key that are in clear or encrypted with another one.
+   * @returns how many there were, and how many cannot be decrypted: these stay as they are
+   */
+  async encryptAnew(): Promise<{ readonly encrypted: number; readonly unreadable: number }> {
+    const count = { encrypted: 0, unreadable: 0 };
+    for (let page = await pageSecrets(this.#database, undefined); page.length > 0; ) {
+      for (const stored of page) {
+        try {
+          const renewed = await this.#encryption.renew(labelOf(stored), stored.secret);
+          if (renewed !== undefined && (await setSecret(this.#database, stored, renewed))) count.encrypted += 1;
+        } catch (error) {
+          if (!(error instanceof CannotDecrypt)) throw error;
+          count.unreadable += 1;
+        }
+      }
+      page = await pageSecrets(this.#database, page.at(-1)?.id);
+    }
+    return count;
   }
 
   async #opened(stored: StoredSecret): Promise<string> {

@@ -280,26 +280,57 @@ export async function insertSecrets(
 
 /** Of each webhook the newest first. */
 export async function readSecrets(database: Queryable, ids: readonly WebhookId[]): Promise<StoredSecret[]> {
-  const rows = await database.rows<{
-    id: Uuid;
-    webhook_id: WebhookId;
-    kind: SecretKind;
-    secret: string | FlattenedJWE;
-    public_key: string | null;
-    expires_at: Instant | null;
-  }>(
-    `select id, webhook_id, kind, secret, public_key, expires_at from webhook_secret
-      where webhook_id = any($1) order by created_at desc, id desc`,
+  const rows = await database.rows<SecretRow>(
+    `select ${SECRET} from webhook_secret where webhook_id = any($1) order by created_at desc, id desc`,
     [ids],
   );
-  return rows.map((row) => ({
+  return rows.map(secretOf);
+}
+
+const SECRET = "id, webhook_id, kind, secret, public_key, expires_at";
+
+interface SecretRow {
+  readonly id: Uuid;
+  readonly webhook_id: WebhookId;
+  readonly kind: SecretKind;
+  readonly secret: string | FlattenedJWE;
+  readonly public_key: string | null;
+  readonly expires_at: Instant | null;
+}
+
+function secretOf(row: SecretRow): StoredSecret {
+  return {
     id: row.id,
     webhookId: row.webhook_id,
     kind: row.kind,
     secret: row.secret,
     publicKey: row.public_key ?? undefined,
     expiresAt: row.expires_at ?? undefined,
-  }));
+  };
+}
+
+const SECRETS_OF_PAGE = 100;
+
+/** Of all webhooks, in the order of their ids. @param after undefined: from the first on */
+export async function pageSecrets(database: Queryable, after: Uuid | undefined): Promise<StoredSecret[]> {
+  const rows = await database.rows<SecretRow>(
+    `select ${SECRET} from webhook_secret where $1::uuid is null or id > $1 order by id limit ${SECRETS_OF_PAGE}`,
+    [after ?? null],
+  );
+  return rows.map(secretOf);
+}
+
+/** Replaces how it is stored. @returns false if it is no longer stored like this */
+export async function setSecret(
+  database: Queryable,
+  { id, secret }: StoredSecret,
+  encrypted: FlattenedJWE,
+): Promise<boolean> {
+  const found = await database.rows(
+    "update webhook_secret set secret = $3::json where id = $1 and secret::jsonb = $2::jsonb returning 1",
+    [id, JSON.stringify(secret), JSON.stringify(encrypted)],
+  );
+  return found.length === 1;
 }
 
 /** What it shows to its receiver. */

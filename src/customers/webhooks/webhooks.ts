@@ -275,6 +275,14 @@ export class Webhooks {
     return opened[0];
   }
 
+  /**
+   * Encrypts the stored secrets of all webhooks with the first encryption key: those in clear or encrypted with another one.
+   * @returns how many; and how many no key decrypts, which stay as they are
+   */
+  encryptSecretsAnew(): Promise<{ readonly encrypted: number; readonly unreadable: number }> {
+    return this.#secrets.encryptAnew();
+  }
+
   /** With which anybody verifies its signatures of `v1a`. */
   findPublicKeys(id: WebhookId): Promise<readonly string[] | undefined> {
     return readPublicKeys(this.#database, id);

@@ -1,0 +1,78 @@
+/** How secrets of webhooks are stored when the encryption key changes. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
+import { unwrap } from "../../../test/support/results.ts";
+import { systemClock } from "../../std/clock.ts";
+import { IdSource } from "../../std/id.ts";
+import type { CustomerId } from "../customer-id.ts";
+import type { Webhook } from "./webhook.ts";
+import { Webhooks } from "./webhooks.ts";
+
+const ids = new IdSource();
+const [FORMER, NEXT] = [new Uint8Array(32).fill(7), new Uint8Array(32).fill(9)];
+const customerId = ids.next() as CustomerId;
+let testing: TestDatabase;
+
+beforeAll(async () => {
+  testing = await testDatabase();
+  await testing.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customerId]);
+});
+afterAll(() => testing.close());
+
+const webhooksWith = (...encryptionKeys: readonly Uint8Array[]): Webhooks =>
+  new Webhooks({
+    database: testing.database,
+    clock: systemClock,
+    ids,
+    encryptionKeys,
+    rules: { judgeUrl: () => undefined, eventTypes: ["order.filled"] },
+  });
+
+/** With three secrets. */
+async function created(name: string, ...encryptionKeys: readonly Uint8Array[]): Promise<Webhook> {
+  const request = {
+    ...{
+      name,
+      url: "https://acme.example/",
+      types: ["*"],
+      body: "thin",
+      deliveryOrder: "any",
+      deliveriesPerSecond: 10,
+    },
+    ...{ receiverAccess: { kind: "api_key", header: "X-Api-Key" }, receiverSecret: "open sesame" },
+  } as const;
+  const caller = { operator: "olga", operation: "webhook create" };
+  const made = await webhooksWith(...encryptionKeys).create(customerId, request, async () => undefined, caller);
+  return unwrap(made).webhook;
+}
+
+test("with another encryption key they are encrypted anew, and without one they stay as they are", async () => {
+  const made = [await created("in clear"), await created("encrypted", FORMER)];
+  const before = await Promise.all(
+    made.map(({ id }, place) => webhooksWith(...(place === 0 ? [] : [FORMER])).findDeliverable(customerId, id)),
+  );
+  expect(await webhooksWith().encryptSecretsAnew()).toEqual({ encrypted: 0, unreadable: 0 });
+  expect(await webhooksWith(NEXT).encryptSecretsAnew()).toEqual({ encrypted: 3, unreadable: 3 });
+  expect(await webhooksWith(NEXT, FORMER).encryptSecretsAnew()).toEqual({ encrypted: 3, unreadable: 0 });
+  expect(await webhooksWith(NEXT, FORMER).encryptSecretsAnew()).toEqual({ encrypted: 0, unreadable: 0 });
+  const after = await Promise.all(made.map(({ id }) => webhooksWith(NEXT).findDeliverable(customerId, id)));
+  expect(after).toEqual(before);
+  expect(after.map((webhook) => webhook?.receiverSecret)).toEqual(["open sesame", "open sesame"]);
+  for (const { id } of made)
+    await expect(webhooksWith(FORMER).findDeliverable(customerId, id)).rejects.toThrow("is not the key that");
+});
+
+test("more than a page of them is encrypted anew", async () => {
+  for (let i = 0; i < 8; i += 1) {
+    const { id } = await created(`webhook ${i}`, FORMER);
+    // One row for each of fifteen times.
+    await testing.owner.rows(
+      `insert into webhook_secret (id, webhook_id, kind, secret, created_at)
+       select gen_random_uuid(), webhook_id, 'api_key', '"in clear"', now()
+         from webhook_secret cross join generate_series(1, 15) where webhook_id = $1 and kind = 'v1'`,
+      [id],
+    );
+  }
+  expect(await webhooksWith(NEXT, FORMER).encryptSecretsAnew()).toEqual({ encrypted: 8 * 18, unreadable: 0 });
+  expect(await webhooksWith(NEXT).encryptSecretsAnew()).toEqual({ encrypted: 0, unreadable: 0 });
+});
