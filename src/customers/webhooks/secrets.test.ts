@@ -6,7 +6,7 @@ import { systemClock } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
 import type { CustomerId } from "../customer-id.ts";
 import type { Webhook } from "./webhook.ts";
-import { Webhooks } from "./webhooks.ts";
+import { type WebhookRequest, Webhooks } from "./webhooks.ts";
 
 const ids = new IdSource();
 const [FORMER, NEXT] = [new Uint8Array(32).fill(7), new Uint8Array(32).fill(9)];
@@ -30,17 +30,16 @@ const webhooksWith = (...encryptionKeys: readonly Uint8Array[]): Webhooks =>
 
 /** With three secrets. */
 async function created(name: string, ...encryptionKeys: readonly Uint8Array[]): Promise<Webhook> {
-  const request = {
-    ...{
-      name,
-      url: "https://acme.example/",
-      types: ["*"],
-      body: "thin",
-      deliveryOrder: "any",
-      deliveriesPerSecond: 10,
-    },
-    ...{ receiverAccess: { kind: "api_key", header: "X-Api-Key" }, receiverSecret: "open sesame" },
-  } as const;
+  const request: WebhookRequest = {
+    name,
+    url: "https://acme.example/",
+    types: ["*"],
+    body: "thin",
+    deliveryOrder: "any",
+    deliveriesPerSecond: 10,
+    receiverAccess: { kind: "api_key", header: "X-Api-Key" },
+    receiverSecret: "open sesame",
+  };
   const caller = { operator: "olga", operation: "webhook create" };
   const made = await webhooksWith(...encryptionKeys).create(customerId, request, async () => undefined, caller);
   return unwrap(made).webhook;
