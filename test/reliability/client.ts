@@ -40,6 +40,13 @@ export interface Tally {
   booked: number;
 }
 
+/** A request that was answered with its record. */
+export interface AnsweredRequest {
+  readonly kind: Kind;
+  readonly customerId: string;
+  readonly refId: string;
+}
+
 export interface ShownEvent {
   readonly id: string;
   readonly number: number;
@@ -192,6 +199,15 @@ export class Client {
     const { status, body } = await this.#ask("GET", path);
     if (status !== 200) throw new Error(`${path} was answered with ${status} ${JSON.stringify(body)}`);
     return body;
+  }
+
+  /** What was answered with a record, by its ref_id. */
+  listAnswered(): AnsweredRequest[] {
+    return KINDS.flatMap((kind) =>
+      [...this.answers[kind].shown.values()].flatMap(({ ref_id: refId }) =>
+        refId === undefined ? [] : [{ kind, customerId: this.id, refId }],
+      ),
+    );
   }
 
   #listUnanswered(which: (answers: Answers<Asked>, asked: Asked) => boolean = () => true): Asked[] {

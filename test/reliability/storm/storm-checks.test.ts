@@ -46,13 +46,16 @@ test("an answer that is not as it was, or is not there any more, is noticed", as
   const order = "select id from orders where status = 'FILLED' and ref_id is not null order by id limit 1";
   const price = (sign: string) => `update orders set filled_gross = filled_gross ${sign} 1 where id = (${order})`;
   await wrong(price("+"), price("-"), kept, /a closed order no longer changes/);
-  await wrong(
-    `create table gone as select * from transfer where id = ${MOVED}; delete from transfer using gone where transfer.id = gone.id`,
-    "insert into transfer select * from gone; drop table gone",
-    kept,
-    /transfer .*, which was answered, is there/,
-  );
+  const gone = `create table gone as select * from transfer where id = ${MOVED};
+    delete from transfer using gone where transfer.id = gone.id`;
+  const back = "insert into transfer select * from gone; drop table gone";
+  await wrong(gone, back, kept, /transfer .*, which was answered, is there/);
+  await wrong(gone, back, expectNoneWrong, /"lost":1,"doubled":0/);
 });
+
+async function expectNoneWrong(): Promise<void> {
+  expect(JSON.stringify(await storm.countWrong())).toBe('{"lost":0,"doubled":0}');
+}
 
 test("a step that was taken back is noticed, a hold that is gone, and one that nobody asked for", async () => {
   const kept = () => storm.expectKept();
@@ -104,13 +107,14 @@ test("a second effect of one ref_id is noticed", async () => {
   const [first] = await storm.site.database.rows<{ record: string }>(
     `select jsonb_set(to_jsonb(t), '{id}', to_jsonb(gen_random_uuid()))::text as record from transfer t where id = ${MOVED}`,
   );
-  await wrong(
-    `drop index transfer_ref_id_already_used; create table twice as select * from jsonb_populate_record(null::transfer, '${first?.record}'); insert into transfer select * from twice`,
-    `delete from transfer using twice where transfer.id = twice.id; drop table twice;
-     create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null`,
-    () => expectOneEffect(storm.site.database),
-    /a ref_id has one effect: .*"kind":"transfer"/,
-  );
+  const twice = `drop index transfer_ref_id_already_used;
+    create table twice as select * from jsonb_populate_record(null::transfer, '${first?.record}');
+    insert into transfer select * from twice`;
+  const once = `delete from transfer using twice where transfer.id = twice.id; drop table twice;
+    create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null`;
+  const oneEffect = () => expectOneEffect(storm.site.database);
+  await wrong(twice, once, oneEffect, /a ref_id has one effect: .*"kind":"transfer"/);
+  await wrong(twice, once, expectNoneWrong, /"lost":0,"doubled":1/);
 });
 
 test("a wrong total is detected in the tables and over HTTP", async () => {

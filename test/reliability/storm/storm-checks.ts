@@ -5,18 +5,36 @@ import { assert } from "../../../src/std/assert.ts";
 import { findTimesAhead } from "../../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../../support/books.ts";
 import { expectOrdersAddUp } from "../../support/exchange/orders.ts";
+import type { AnsweredRequest } from "../client.ts";
 import type { StormSite } from "./storm-site.ts";
+
+const RECORDS = `select 'transfer' as kind, customer_id, ref_id from transfer
+  union all select 'conversion', customer_id, ref_id from conversion
+  union all select 'order', customer_id, ref_id from orders`;
+
+/** The ref_ids that have more than one record. */
+export function findDoubled(database: Queryable): Promise<unknown[]> {
+  return database.rows(
+    `select kind, customer_id, ref_id, count(*)::int as records from (${RECORDS}) as r
+      where ref_id is not null group by 1, 2, 3 having count(*) > 1`,
+  );
+}
+
+/** What was answered and has no record. */
+export function findLost(database: Queryable, answered: readonly AnsweredRequest[]): Promise<unknown[]> {
+  const column = (name: keyof AnsweredRequest): string[] => answered.map((one) => one[name]);
+  return database.rows(
+    `select kind, customer_id, ref_id collate "C" as ref_id
+       from unnest($1::text[], $2::uuid[], $3::text[]) as a (kind, customer_id, ref_id)
+     except select kind, customer_id, ref_id from (${RECORDS}) as r`,
+    [column("kind"), column("customerId"), column("refId")],
+  );
+}
 
 /** A ref_id has one effect. */
 export async function expectOneEffect(database: Queryable): Promise<void> {
-  const doubled = await database.rows(
-    `select kind, customer_id, ref_id, count(*)::int as records
-       from (select 'transfer' as kind, customer_id, ref_id from transfer
-             union all select 'conversion', customer_id, ref_id from conversion
-             union all select 'order', customer_id, ref_id from orders) as r
-      where ref_id is not null group by 1, 2, 3 having count(*) > 1 limit 10`,
-  );
-  assert(doubled.length === 0, `a ref_id has one effect: ${JSON.stringify(doubled)}`);
+  const doubled = await findDoubled(database);
+  assert(doubled.length === 0, `a ref_id has one effect: ${JSON.stringify(doubled.slice(0, 10))}`);
 }
 
 export async function expectBooks(database: Queryable): Promise<void> {

@@ -16,7 +16,15 @@ import { expectExecuted, type Shown } from "../lifecycles.ts";
 import { Operators, type OperatorTally } from "../operators.ts";
 import { orderOf, STORM_MARKETS } from "../requests-at-random.ts";
 import { expectTotals, expectTotalsOverHttp, readTotals } from "../totals.ts";
-import { expectBooks, expectIndexesWhole, expectNothingAhead, expectOneEffect, expectSound } from "./storm-checks.ts";
+import {
+  expectBooks,
+  expectIndexesWhole,
+  expectNothingAhead,
+  expectOneEffect,
+  expectSound,
+  findDoubled,
+  findLost,
+} from "./storm-checks.ts";
 import type { StormSite } from "./storm-site.ts";
 
 export interface RoundReport extends Tally, OperatorTally {
@@ -145,6 +153,13 @@ export class Storm<Place extends StormSite, Fault extends string> {
       ...this.#clients.map((client) => client.expectKept()),
       this.#operators.expectKept(this.site.database),
     ]);
+  }
+
+  /** How many of the answered requests of customers have no record, and how many have more than one. */
+  async countWrong(): Promise<{ readonly lost: number; readonly doubled: number }> {
+    const answered = this.#clients.flatMap((client) => client.listAnswered());
+    const [lost, doubled] = [await findLost(this.site.database, answered), await findDoubled(this.site.database)];
+    return { lost: lost.length, doubled: doubled.length };
   }
 
   async expectEvents(): Promise<void> {
