@@ -1,20 +1,15 @@
 /** What befalls a cluster in the storm. Each blow leaves the cluster whole again. */
-import { assert } from "../../src/std/assert.ts";
+import { assert, must } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import type { Injection, Target } from "../reliability/faults.ts";
 import { until } from "../support/until.ts";
-import {
-  type Cluster,
-  DATABASES,
-  type DatabaseName,
-  ETCD,
-  NODES,
-  type NodeName,
-  PATRONI_AND_POSTGRES,
-} from "./cluster.ts";
+import { type Cluster, DATABASES, ETCD, NODES, type NodeName, PATRONI_AND_POSTGRES } from "./cluster.ts";
+import type { DatabaseName } from "./members.ts";
 
 /** The lease of the primary is 20 s: who is gone for this long has lost it. */
 const PAST_THE_LEASE_MS = 30_000;
+/** On a machine that others keep busy. */
+const TAKEN_OVER_WITHIN_S = 120;
 const POSTMASTER = /bin\/postgres /;
 const FULL_WITHIN_S = 60;
 
@@ -33,7 +28,7 @@ export const BLOWS = {
   /** The primary's whole machine, with its etcd. */
   "machine-killed": (target) => killPrimary(target, /^/),
 
-  /** Its postmaster alone: Patroni starts it again in its place. */
+  /** Its postmaster alone. */
   "postmaster-killed": async ({ site: cluster, more }) => {
     const primary = await cluster.memberWithRole("leader");
     const injection = kill(cluster, primary, POSTMASTER);
@@ -42,15 +37,13 @@ export const BLOWS = {
     return injection;
   },
 
-  /** The primary stands still for longer than its lease, and then goes on, believing that it still is the primary. */
-  "primary-paused": async (target) => {
-    const { site: cluster } = target;
+  /** The primary stands still until another one has its lease, and then goes on, believing that it still is the primary. */
+  "primary-paused": async ({ site: cluster, more }) => {
     const primary = await cluster.memberWithRole("leader");
     cluster.machine(primary).signal("SIGSTOP", PATRONI_AND_POSTGRES);
     const injection = now();
-    await pause(PAST_THE_LEASE_MS);
-    await target.more(20);
-    const successor = await cluster.memberWithRole("leader", allBut(primary));
+    const successor = await untilTakenOver(cluster, primary);
+    await more(20);
     cluster.machine(primary).signal("SIGCONT", PATRONI_AND_POSTGRES);
     await cluster.untilWhole();
     await expectPrimary(cluster, successor);
@@ -63,6 +56,28 @@ export const BLOWS = {
     const injection = kill(cluster, standby, PATRONI_AND_POSTGRES);
     await more(20);
     cluster.startPatroni(standby);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The same standby stands still: its connections stay, and nobody is told. */
+  "standby-paused": async ({ site: cluster, more }) => {
+    const standby = await cluster.memberWithRole("sync_standby");
+    cluster.machine(standby).signal("SIGSTOP", PATRONI_AND_POSTGRES);
+    const injection = now();
+    await more(20);
+    cluster.machine(standby).signal("SIGCONT", PATRONI_AND_POSTGRES);
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** It and the primary do not reach each other any more; everybody else reaches both. */
+  "standby-cut-off": async ({ site: cluster, more }) => {
+    const [primary, standby] = [await cluster.memberWithRole("leader"), await cluster.memberWithRole("sync_standby")];
+    cluster.network.cut(primary, standby);
+    const injection = now();
+    await more(20);
+    cluster.network.join();
     await cluster.untilWhole();
     return injection;
   },
@@ -95,6 +110,26 @@ export const BLOWS = {
     const injection = now();
     await more(20);
     await cluster.untilWhole();
+    return injection;
+  },
+
+  /** Any two machines, whatever runs on them, in both directions or in one. */
+  "pair-cut": async ({ site: cluster, random, more }) => {
+    const names = [...cluster.network.machines.keys()];
+    const [one] = names.splice(random(names.length), 1);
+    const other = names[random(names.length)];
+    assert(one !== undefined && other !== undefined, "there are two machines");
+    const isOneWay = random(2) === 0;
+    const roles = await describe(cluster, [one, other]);
+    process.stdout.write(`cut: ${roles.join(isOneWay ? " does not reach " : " and ")}\n`);
+    if (isOneWay) cluster.network.cutOneWay(one, other);
+    else cluster.network.cut(one, other);
+    const injection = now();
+    await pause(PAST_THE_LEASE_MS);
+    cluster.network.join();
+    await more(20);
+    await cluster.untilWhole();
+    for (const node of NODES) await cluster.untilReady(node);
     return injection;
   },
 
@@ -156,30 +191,43 @@ export const BLOWS = {
     return injection;
   },
 
-  /**
-   * The primary's disk is full: PostgreSQL ends as soon as it needs a new segment of its log. Patroni starts it in its place
-   * again and again, and does not replace it, until there is room.
-   */
+  /** The primary's disk is full: PostgreSQL ends as soon as it needs a new segment of its log, and another one takes over. */
   "disk-full": async ({ site: cluster, more }) => {
     const primary = await cluster.memberWithRole("leader");
-    const [postmaster] = cluster.machine(primary).processes(POSTMASTER);
-    const hasEnded = async (): Promise<boolean> => {
-      const segment = "select pg_logical_emit_message(true, 'storm', 'disk-full'), pg_switch_wal()";
-      await cluster.database.rows(segment).catch(() => []);
-      return cluster.machine(primary).processes(POSTMASTER)[0] !== postmaster;
-    };
-    cluster.disk(primary).fill();
-    await until(`PostgreSQL of ${primary} has ended`, hasEnded, FULL_WITHIN_S);
-    await pause(PAST_THE_LEASE_MS);
+    await fillUntilEnded(cluster, primary);
+    const injection = now();
+    await untilTakenOver(cluster, primary);
+    await more(20);
     cluster.disk(primary).makeRoom();
+    await cluster.untilWhole();
+    return injection;
+  },
+
+  /** The synchronous standby's: another one gets its place. */
+  "standby-disk-full": async ({ site: cluster, more }) => {
+    const standby = await cluster.memberWithRole("sync_standby");
+    await fillUntilEnded(cluster, standby);
     const injection = now();
     await more(20);
+    cluster.disk(standby).makeRoom();
     await cluster.untilWhole();
     return injection;
   },
 } as const satisfies Record<string, Blow>;
 
 export type BlowName = keyof typeof BLOWS;
+
+/** After each of these another server is the primary. */
+export const FAILOVERS: readonly BlowName[] = [
+  "primary-killed",
+  "machine-killed",
+  "postmaster-killed",
+  "primary-paused",
+  "primary-cut-off",
+  "databases-cut",
+  "disk-full",
+  "switchover",
+];
 
 /** The primary is lost, another one takes over, and the lost one becomes its standby. */
 async function killPrimary({ site: cluster, more }: Target<Cluster>, matching: RegExp): Promise<Injection> {
@@ -196,17 +244,43 @@ async function cutPrimaryOff({ site: cluster, more }: Target<Cluster>, from: rea
   const primary = await cluster.memberWithRole("leader");
   for (const name of from) if (name !== primary) cluster.network.cut(primary, name);
   const injection = now();
-  await pause(PAST_THE_LEASE_MS);
+  const successor = await untilTakenOver(cluster, primary);
   await more(20);
-  const successor = await cluster.memberWithRole("leader", allBut(primary));
   cluster.network.join();
   await cluster.untilWhole();
   await expectPrimary(cluster, successor);
   return injection;
 }
 
-function allBut(name: DatabaseName): readonly DatabaseName[] {
-  return DATABASES.filter((other) => other !== name);
+/** Waits until the two others agree that one of them is the primary, and answers which. */
+async function untilTakenOver(cluster: Cluster, lost: DatabaseName): Promise<DatabaseName> {
+  const others = DATABASES.filter((name) => name !== lost);
+  let leader: DatabaseName | undefined;
+  const hasChanged = async (): Promise<boolean> => {
+    leader = (await cluster.members(others)).find(({ role }) => role === "leader")?.name;
+    await pause(100);
+    return leader !== undefined && leader !== lost;
+  };
+  await until(`another one takes over from ${lost}`, hasChanged, TAKEN_OVER_WITHIN_S);
+  return must(leader, "it has been found");
+}
+
+/** PostgreSQL ends when it needs another segment of its log and finds no room for it. */
+async function fillUntilEnded(cluster: Cluster, name: DatabaseName): Promise<void> {
+  const [postmaster] = cluster.machine(name).processes(POSTMASTER);
+  const hasEnded = async (): Promise<boolean> => {
+    const segment = "select pg_logical_emit_message(true, 'storm', 'disk-full'), pg_switch_wal()";
+    await cluster.database.rows(segment).catch(() => []);
+    return cluster.machine(name).processes(POSTMASTER)[0] !== postmaster;
+  };
+  cluster.disk(name).fill();
+  await until(`PostgreSQL of ${name} has ended`, hasEnded, FULL_WITHIN_S);
+}
+
+/** Machines with what they are now: a database's name says nothing of that. */
+async function describe(cluster: Cluster, names: readonly string[]): Promise<string[]> {
+  const members = await cluster.members();
+  return names.map((name) => members.find((member) => member.name === name)?.role ?? name);
 }
 
 /** A former primary that is back has not taken the lease from its successor, whose answers it does not have. */

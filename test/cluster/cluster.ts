@@ -14,6 +14,7 @@ import { type Ended, parbook, type Settings } from "../cli/parbook.ts";
 import { until } from "../support/until.ts";
 import { Disk } from "./disk.ts";
 import { type Machine, Network } from "./machines.ts";
+import { type DatabaseName, type Member, readMembers } from "./members.ts";
 import { readServerUser, type User } from "./programs.ts";
 import { areAllPrimary } from "./proxied-primary.ts";
 import { readRecipe, withLoadBalancer } from "./recipe.ts";
@@ -23,7 +24,6 @@ const PARBOOK = fileURLToPath(new URL("../../bin/parbook.mjs", import.meta.url))
 const MACHINES = { db1: 1, db2: 2, db3: 3, app1: 11, app2: 12, edge: 20 } as const;
 export const DATABASES: readonly DatabaseName[] = ["db1", "db2", "db3"];
 export const NODES = ["app1", "app2"] as const;
-export type DatabaseName = "db1" | "db2" | "db3";
 export type NodeName = (typeof NODES)[number];
 /** It reaches the proxy through PgBouncer, the other one directly. */
 const POOLED: NodeName = "app2";
@@ -38,13 +38,6 @@ const SAID_BY_PATRONI = /^[0-9-]+ \S+ (INFO|WARNING|ERROR)|LOG: |FATAL: |PANIC: 
 /** Patroni and PostgreSQL, without etcd. */
 export const PATRONI_AND_POSTGRES = /patroni|postgres/;
 export const ETCD = /etcd/;
-
-/** What a member says of itself and is said of it (Patroni's REST API, GET /cluster). */
-interface Member {
-  readonly name: DatabaseName;
-  readonly role: string;
-  readonly state: string;
-}
 
 export class Cluster {
   readonly network: Network;
@@ -146,35 +139,32 @@ export class Cluster {
 
   // The database -----------------------------------------------------------------------------------------------------
 
-  /** What Patroni says of its members, if all that answer agree: one that was cut off does not know the latest yet. */
-  async members(asked: readonly DatabaseName[] = DATABASES): Promise<readonly Member[]> {
-    const answers = await Promise.all(asked.map((name) => this.#membersAccordingTo(name)));
-    const [first = [], ...others] = answers.filter((members) => members !== undefined);
-    const roles = (members: readonly Member[]): string => members.map(({ name, role }) => `${name} ${role}`).join();
-    return others.every((members) => roles(members) === roles(first)) ? first : [];
+  /** What Patroni says of its members, if all that answer agree. */
+  members(asked: readonly DatabaseName[] = DATABASES): Promise<readonly Member[]> {
+    return readMembers(asked.map((name) => this.machine(name).address));
   }
 
-  async #membersAccordingTo(name: DatabaseName): Promise<readonly Member[] | undefined> {
-    try {
-      const url = `http://${this.machine(name).address}:8008/cluster`;
-      const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
-      return ((await response.json()) as { members: Member[] }).members;
-    } catch {
-      return undefined;
-    }
+  async memberWithRole(role: string): Promise<DatabaseName> {
+    return (await this.#memberWithRole(role)).name;
   }
 
-  async memberWithRole(role: string, asked = DATABASES): Promise<DatabaseName> {
+  /** The primary and the number of its timeline. */
+  async primary(): Promise<{ readonly name: DatabaseName; readonly timeline: number }> {
+    const { name, timeline } = await this.#memberWithRole("leader");
+    return { name, timeline: must(timeline, "a primary has a timeline") };
+  }
+
+  async #memberWithRole(role: string): Promise<Member> {
     let found: Member | undefined;
     await until(
       `a member is the ${role}`,
       async () => {
-        found = (await this.members(asked)).find((member) => member.role === role);
+        found = (await this.members()).find((member) => member.role === role);
         return found !== undefined;
       },
       60,
     );
-    return must(found, `there is a ${role}`).name;
+    return must(found, `there is a ${role}`);
   }
 
   /** Waits until all three are there, one of them the primary and one the synchronous standby, and it can be used. */

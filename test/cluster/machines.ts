@@ -53,8 +53,13 @@ export class Network {
 
   /** Drops every packet between two machines, in both directions, until they are joined again. */
   cut(one: string, other: string): void {
-    this.machine(one).drop(this.machine(other).address);
-    this.machine(other).drop(this.machine(one).address);
+    this.cutOneWay(one, other);
+    this.cutOneWay(other, one);
+  }
+
+  /** Drops what the one sends to the other, and not what comes back. */
+  cutOneWay(from: string, to: string): void {
+    this.machine(to).dropFrom(this.machine(from).address);
   }
 
   /** Joins all machines again. */
@@ -173,10 +178,8 @@ export class Machine {
     quietly(() => this.signal("SIGKILL"));
   }
 
-  drop(address: string): void {
-    const rules = [`ip saddr ${address} drop`, `ip daddr ${address} drop`];
-    this.#nft(`add rule ip cut input ${rules[0]}`);
-    this.#nft(`add rule ip cut output ${rules[1]}`);
+  dropFrom(address: string): void {
+    this.#nft(`add rule ip cut input ip saddr ${address} drop`);
   }
 
   dropNothing(): void {
@@ -184,7 +187,6 @@ export class Machine {
     this.#nft("delete table ip cut");
     this.#nft("add table ip cut");
     this.#nft("add chain ip cut input { type filter hook input priority 0; }");
-    this.#nft("add chain ip cut output { type filter hook output priority 0; }");
   }
 
   #nft(words: string): void {

@@ -3,11 +3,8 @@ import { assert } from "../../src/std/assert.ts";
 import { pause } from "../../src/std/pause.ts";
 import { type Cluster, NODES, type NodeName } from "./cluster.ts";
 
-export interface Readiness {
-  readonly blows: readonly string[];
-  /** For how long the node did not say that it is ready: 503, or no response. */
-  readonly notReadyMs: Readonly<Record<NodeName, number>>;
-}
+/** For how long each node did not say that it is ready: 503, or no response. */
+export type NotReadyMs = Readonly<Record<NodeName, number>>;
 
 const EVERY_MS = 200;
 /** A node is asked for a database that has just come back, and has to connect to it. On a busy machine. */
@@ -26,12 +23,16 @@ export class ReadinessWatch {
     this.#running.catch(() => undefined);
   }
 
-  /** After a round with these blows: both nodes are ready again. */
-  async end(blows: readonly string[]): Promise<Readiness> {
+  /** After a round: both nodes are ready again. */
+  async untilReady(): Promise<NotReadyMs> {
     for (const name of NODES) await this.#cluster.untilReady(name, READY_AFTER_S);
-    this.#isOver = true;
+    this.stop();
     await this.#running;
-    return { blows, notReadyMs: this.#notReadyMs };
+    return this.#notReadyMs;
+  }
+
+  stop(): void {
+    this.#isOver = true;
   }
 
   async #follow(name: NodeName): Promise<void> {
@@ -44,18 +45,4 @@ export class ReadinessWatch {
       if (status !== 200) this.#notReadyMs[name] += performance.now() - since;
     }
   }
-}
-
-/** For how long each node was not ready, by blow, as a table of Markdown. */
-export function readinessTableOf(readiness: readonly Readiness[]): string {
-  if (readiness.length === 0) return "";
-  const lines = ["", "| blow | rounds | not ready s, p50 / max |", "| --- | --- | --- |"];
-  const nameOf = ({ blows }: Readiness): string => blows.join(", ");
-  for (const name of new Set(readiness.map(nameOf))) {
-    const own = readiness.filter((one) => nameOf(one) === name);
-    const times = own.flatMap(({ notReadyMs }) => Object.values(notReadyMs)).sort((a, b) => a - b);
-    const seconds = [times[Math.floor(times.length / 2)], times.at(-1)].map((ms = 0) => (ms / 1_000).toFixed(1));
-    lines.push(`| ${name} | ${own.length} | ${seconds.join(" / ")} |`);
-  }
-  return [...lines, ""].join("\n");
 }

@@ -6,7 +6,8 @@ import { must } from "../../src/std/assert.ts";
 import { BusyCustomers } from "../backup/busy-customers.ts";
 import { required } from "../support/required.ts";
 import { until } from "../support/until.ts";
-import { Cluster, DATABASES, type DatabaseName, NODES, PATRONI_AND_POSTGRES } from "./cluster.ts";
+import { Cluster, DATABASES, NODES, PATRONI_AND_POSTGRES } from "./cluster.ts";
+import type { DatabaseName } from "./members.ts";
 import { whyNoCluster } from "./programs.ts";
 
 const { STORM_RESTORE } = process.env;
