@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import pg from "pg";
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
+import { asObjects } from "./row-objects.ts";
 import { prepareSession, type Session, type SessionSettings, SessionUnfit } from "./session.ts";
 
 export interface Queryable {
@@ -152,7 +153,7 @@ export class Database implements Queryable {
     planned: Planning = "each time",
   ): Promise<Row[]> {
     const name = planned === "once" ? statementName(text) : undefined;
-    return this.#withClient(pool, async (client) => (await commit<Row & object>(client, text, values, name)).rows);
+    return this.#withClient(pool, async (client) => asObjects<Row>(await commit(client, text, values, name)));
   }
 
   /**
@@ -172,7 +173,7 @@ export class Database implements Queryable {
       const timeout = takes === "any time" ? { query_timeout: MAX_TIMER_MS } : {};
       const value = await work({
         rows: async <Row>(text: string, values: readonly unknown[] = []) =>
-          (await client.query({ text, values: values as unknown[], ...timeout })).rows as Row[],
+          asObjects<Row>(await client.query({ text, values: values as unknown[], rowMode: "array", ...timeout })),
       });
       const ended = await commit(client, "commit");
       assert(ended.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended.command}`);
@@ -301,18 +302,18 @@ export function destroyConnection(client: pg.Client): void {
  * Runs a statement that commits. Any warning makes the outcome unknown: a cancelled wait for the standby has the generic
  * code 01000.
  */
-async function commit<Row extends object>(
+async function commit(
   client: pg.PoolClient,
   text: string,
   values: readonly unknown[] = [],
   name?: string,
-): Promise<pg.QueryResult<Row>> {
+): Promise<pg.QueryArrayResult> {
   const warnings: string[] = [];
   const note = ({ message = "" }: { readonly message?: string | undefined }): void => void warnings.push(message);
   client.on("notice", note);
   try {
     const prepared = name === undefined ? {} : { name };
-    const result = await client.query<Row>({ text, values: values as unknown[], ...prepared });
+    const result = await client.query({ text, values: values as unknown[], rowMode: "array", ...prepared });
     if (warnings[0] !== undefined) throw new OutcomeUnknown(new Error(`the database warned: ${warnings[0]}`));
     return result;
   } catch (error) {
