@@ -16,6 +16,7 @@ import {
   readerOf,
   tableColumns,
   textColumn,
+  textsOf,
   timeColumn,
   uuidColumn,
   versionColumn,
@@ -90,6 +91,15 @@ test("a row is written as text and read from what the driver returns", () => {
   expect(read({ ...record, is_done: false, metadata: { a: "1", b: "2" } })).toStrictEqual(everything);
   const nulls = { memo: null, amount: null, at: null, number: null, count: null, is_done: null, metadata: null };
   expect(read({ id: ID, ...nulls })).toStrictEqual(nothing);
+});
+
+test("a stored value has the text with which its row was written, without the way through the row", () => {
+  const columns = tableColumns(COLUMNS);
+  const record = { id: ID, memo: "", amount: "-1.500", at: 1_000, number: "4611686018427387904", count: "0" };
+  const full = { ...record, is_done: false, metadata: { b: "2", a: "1" } };
+  expect(textsOf(columns)(full)).toEqual(textRow(columns, everything));
+  const nulls = { memo: null, amount: null, at: null, number: null, count: null, is_done: null, metadata: null };
+  expect(textsOf(columns)({ id: ID, ...nulls })).toEqual(textRow(columns, nothing));
 });
 
 test("a field without a column, or with one of another type, does not compile", () => {

@@ -2,7 +2,7 @@
  * How a row's fields are stored. Each column is described once: from the description come the text that is written and
  * hashed, the row that is read, and the list of a SELECT. `undefined` is null.
  */
-import { type Amount, amountOf, formatAmount } from "../money/amount.ts";
+import { type Amount, amountOf, canonicalAmount, formatAmount } from "../money/amount.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 
 /** A row as the driver returns it: `numeric` and `bigint` as text, times as `Instant`, `jsonb` parsed. */
@@ -24,6 +24,8 @@ export interface TableColumn<Row> extends Column<Row> {
   readonly since: number;
   /** Parses a value that is not null. */
   readonly parse: (stored: unknown) => unknown;
+  /** The `text` of a row that was read, from what the driver returned for this column, if it is not null. */
+  readonly canonical: (stored: unknown) => string;
 }
 
 /**
@@ -40,6 +42,7 @@ export interface Stored<Value> {
   readonly since: number;
   readonly format: (value: Value) => string;
   readonly parse: (stored: unknown) => Value;
+  readonly canonical: (stored: unknown) => string;
 }
 
 /** The columns of a field that has fields of its own. They are fixed, and the field is always there. */
@@ -57,13 +60,24 @@ export type ColumnsOf<Row> = {
 /** The migration that made every table. */
 const FIRST = 1;
 
+/** @param canonical by default what it says: the format of what was parsed */
 const columnOf =
-  <Value>(type: string, format: (value: Value) => string, parse: (stored: unknown) => Value) =>
-  (name: string): Stored<Value> => ({ name, type, role: "fixed", since: FIRST, format, parse });
+  <Value>(
+    type: string,
+    format: (value: Value) => string,
+    parse: (stored: unknown) => Value,
+    canonical = (stored: unknown): string => format(parse(stored)),
+  ) =>
+  (name: string): Stored<Value> => ({ name, type, role: "fixed", since: FIRST, format, parse, canonical });
 
 type Json = Readonly<Record<string, string>>;
 
-export const amountColumn = columnOf<Amount>("numeric", formatAmount, (stored) => amountOf(stored as string));
+export const amountColumn = columnOf<Amount>(
+  "numeric",
+  formatAmount,
+  (stored) => amountOf(stored as string),
+  (stored) => canonicalAmount(stored as string),
+);
 export const timeColumn = columnOf<Instant>("timestamptz", formatInstant, asStored);
 export const booleanColumn = columnOf<boolean>("boolean", String, asStored);
 export const jsonColumn = columnOf<Json>("jsonb", canonicalJson, asStored);
@@ -128,13 +142,13 @@ const fieldsOf = <Row>(columns: ColumnsOf<Row>) => Object.keys(columns) as (keyo
 
 function tableColumn<Row, Field extends keyof Row>(
   field: Field,
-  { name, type, role, since, format, parse }: Stored<NonNullable<Row[Field]>>,
+  { name, type, role, since, format, parse, canonical }: Stored<NonNullable<Row[Field]>>,
 ): TableColumn<Row> & { readonly role: Role } {
   const text = (row: Row): string | null => {
     const value = row[field];
     return value === undefined ? null : format(value as NonNullable<Row[Field]>);
   };
-  return { field, part: undefined, name, type, role, since, text, parse };
+  return { field, part: undefined, name, type, role, since, text, parse, canonical };
 }
 
 function groupColumns<Row, Field extends keyof Row>(
@@ -170,4 +184,16 @@ export function readerOf<Row>(columns: readonly TableColumn<Row>[]): (record: Sq
   const literal = [...fields].map(([field, value]) => `${JSON.stringify(field)}: ${value}`);
   const compile = new Function("parsers", `return (record) => ({ ${literal.join(", ")} })`);
   return compile(columns.map(({ parse }) => parse));
+}
+
+/** Compiles what gives the text of each of these columns for what the driver returned, as `text` does for the row. */
+export function textsOf(
+  columns: readonly Pick<TableColumn<never>, "name" | "canonical">[],
+): (record: SqlRecord) => (string | null)[] {
+  const texts = columns.map(({ name }, i) => {
+    const stored = `record[${JSON.stringify(name)}]`;
+    return `${stored} === null ? null : canonical[${i}](${stored})`;
+  });
+  const compile = new Function("canonical", `return (record) => [${texts.join(", ")}]`);
+  return compile(columns.map(({ canonical }) => canonical));
 }

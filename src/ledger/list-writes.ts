@@ -96,8 +96,9 @@ function writesOf(batch: StoredBatch, records: readonly AnyRecordTable[]): Write
     written.push({ at: batch.at, slot: batch.slot, batch: batch.n, table, key, caller, ...what });
   };
   for (const table of records) {
-    for (const record of batch.records.get(table.name) ?? []) {
-      const row = table.read(record);
+    const rows = batch.rows.get(table.name) ?? [];
+    for (const [place, record] of (batch.records.get(table.name) ?? []).entries()) {
+      const row = rows[place];
       add(table.name, table.keyOf(row), (record.caller as number | null) ?? undefined, { record: row });
     }
   }

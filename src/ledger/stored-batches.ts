@@ -30,6 +30,8 @@ export interface StoredBatch {
   /** Parsed from `changes`: what it made of rows that change, by table and key. */
   readonly written: ReadonlyMap<string, ReadonlyMap<string, RowChange>>;
   readonly records: ReadonlyMap<string, readonly SqlRecord[]>;
+  /** The records, parsed, in the same order. */
+  readonly rows: ReadonlyMap<string, readonly object[]>;
   readonly journals: ReadonlyMap<Uuid, readonly Posting[]>;
 }
 
@@ -94,7 +96,7 @@ export async function* walkBatches(
   }
 }
 
-type Header = Omit<StoredBatch, "records" | "journals" | "written">;
+type Header = Omit<StoredBatch, "records" | "rows" | "journals" | "written">;
 
 async function readHeaders(database: Queryable, head: ChainHead, from: bigint, limit: number): Promise<Header[]> {
   const rows = await database.rows<SqlRecord>(
@@ -137,18 +139,22 @@ async function readAdded(database: Queryable, table: AnyRecordTable, range: Batc
 
 function withRows(header: Header, tables: readonly AnyRecordTable[], added: readonly Added[]): StoredBatch {
   const records = new Map<string, readonly SqlRecord[]>();
+  const rows = new Map<string, readonly object[]>();
   for (const [i, table] of tables.entries()) {
-    const rows = added[i]?.byBatch.get(header.n.toString());
-    if (rows !== undefined) records.set(table.name, rows);
+    const own = added[i]?.byBatch.get(header.n.toString());
+    if (own === undefined) continue;
+    records.set(table.name, own);
+    rows.set(table.name, own.map(table.read));
   }
-  const postings = (records.get(postingTable.name) ?? []).map(postingTable.read);
+  const postings = (rows.get(postingTable.name) ?? []) as readonly Posting[];
   // Rows come as they lie in the table; findings name the oldest journal first.
-  postings.sort((a, b) => (a.journalId < b.journalId ? -1 : 1));
+  const inOrder = postings.toSorted((a, b) => (a.journalId < b.journalId ? -1 : 1));
   return {
     ...header,
     written: readChanges(header.changes),
     records,
-    journals: groupBy(postings, (posting) => posting.journalId),
+    rows,
+    journals: groupBy(inOrder, (posting) => posting.journalId),
   };
 }
 

@@ -243,7 +243,7 @@ const SEPARATOR = "\u0000";
 /** A row as it is sent to PostgreSQL and as it is hashed: the text or null of each column. */
 export type TextRow = readonly (string | null)[];
 
-export function textRow<Row>(columns: readonly Column<Row>[], row: Row): TextRow {
+export function textRow<Row>(columns: readonly Column<Row>[], row: Row): (string | null)[] {
   return columns.map((column) => column.text(row));
 }
 

@@ -6,6 +6,7 @@ import { reject } from "../std/result.ts";
 import {
   type Amount,
   amountOf,
+  canonicalAmount,
   fitsPrecision,
   formatAmount,
   mulDiv,
@@ -48,6 +49,18 @@ test("a printed amount is canonical, and reads back as itself", () => {
       expect(amountOf(text)).toBe(amount);
     }),
   );
+});
+
+test("numeric text of any scale has the canonical text of its amount", () => {
+  fc.assert(
+    fc.property(anyAmount, fc.integer({ min: 0, max: SCALE }), (amount, zeros) => {
+      const text = decimalOf(amount).toFixed();
+      const padded = (text.includes(".") ? text : `${text}.`) + "0".repeat(zeros);
+      expect(canonicalAmount(text)).toBe(formatAmount(amount));
+      expect(canonicalAmount(padded)).toBe(formatAmount(amount));
+    }),
+  );
+  expect(["0", "0.000", "100", "100.0", "-100.50"].map(canonicalAmount)).toEqual(["0", "0", "100", "100", "-100.5"]);
 });
 
 test.each([

@@ -80,6 +80,15 @@ export function formatAmount(amount: Amount): string {
   return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
+/** The same of SQL `numeric` text, without the way through an amount: only zeros after the point are too many in it. */
+export function canonicalAmount(numeric: string): string {
+  const point = numeric.indexOf(".");
+  if (point === -1) return numeric;
+  let end = numeric.length;
+  while (numeric.charCodeAt(end - 1) === ZERO_DIGIT) end -= 1;
+  return numeric.slice(0, end === point + 1 ? point : end);
+}
+
 /** Without a default: every division states where the remainder goes. */
 export type Rounding = "exact" | "down" | "half_up";
 

@@ -337,13 +337,20 @@ export function addedRows(
   table: AnyRecordTable,
   rows: readonly { readonly row: object; readonly caller: number | undefined }[],
 ): AddedRows {
-  const keyed = rows.map((added) => ({ added, key: table.orderBy(added.row) }));
-  keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
-  if (!table.hasCaller)
-    return { table, columns: table.columns, rows: keyed.map(({ added }) => textRow(table.columns, added.row)) };
-  const texts = keyed.map(({ added: { row, caller } }) => [
-    ...textRow(table.columns, row),
-    caller === undefined ? null : String(caller),
-  ]);
-  return { table, columns: [...table.columns, CALLER], rows: texts };
+  const keyed = rows.map(({ row, caller }) => {
+    const texts = textRow(table.columns, row);
+    if (table.hasCaller) texts.push(caller === undefined ? null : String(caller));
+    return { key: table.orderBy(row), texts };
+  });
+  return inHashOrder(table, keyed);
+}
+
+/** @param rows the texts of a row each, with that of its caller if the table has callers */
+export function inHashOrder(
+  table: AnyRecordTable,
+  rows: readonly { readonly key: string; readonly texts: TextRow }[],
+): AddedRows {
+  const columns = table.hasCaller ? [...table.columns, CALLER] : table.columns;
+  const sorted = rows.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  return { table, columns, rows: sorted.map(({ texts }) => texts) };
 }

@@ -3,9 +3,10 @@
  * recomputed from the rows that it added, and its predecessor. Checks that need one batch alone share the same scan.
  */
 
+import { textsOf } from "../../ledger/columns.ts";
 import { batchName, type ChainHead, readHeads, type StoredBatch, walkBatches } from "../../ledger/stored-batches.ts";
-import type { AnyRecordTable, LaneTables } from "../../ledger/tables.ts";
-import { addedRows, contentDigest, linkHash, NO_HASH, voidHash } from "../../ledger/writer/batch.ts";
+import type { AnyRecordTable, LaneTables, SqlRecord } from "../../ledger/tables.ts";
+import { type AddedRows, contentDigest, inHashOrder, linkHash, NO_HASH, voidHash } from "../../ledger/writer/batch.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Examination, Tally } from "../check.ts";
 import { findUnknownColumns, KNOWN_COLUMNS, unknownInBatch } from "./known-columns.ts";
@@ -67,14 +68,14 @@ function rowsOf(batches: readonly StoredBatch[]): number {
 }
 
 class Chain {
-  readonly #tables: readonly AnyRecordTable[];
+  readonly #tables: readonly HashedTable[];
   readonly #expected: ChainHead | undefined;
   readonly #tally: Tally;
   #n = -1n;
   #hash: Buffer = NO_HASH;
   #fits = true;
 
-  constructor(tables: readonly AnyRecordTable[], expected: ChainHead | undefined, tally: Tally) {
+  constructor(tables: readonly HashedTable[], expected: ChainHead | undefined, tally: Tally) {
     this.#tables = tables;
     this.#expected = expected;
     this.#tally = tally;
@@ -104,24 +105,31 @@ class Chain {
   }
 }
 
-/** The tables whose rows are hashed, by name. */
-export function hashedTables(records: readonly AnyRecordTable[]): AnyRecordTable[] {
-  return [...records].sort((a, b) => (a.name < b.name ? -1 : 1));
+/** A table whose rows are hashed, with what gives the texts of a row straight from what the driver returned. */
+interface HashedTable extends AnyRecordTable {
+  readonly texts: (record: SqlRecord) => (string | null)[];
+}
+
+/** By name. */
+export function hashedTables(records: readonly AnyRecordTable[]): HashedTable[] {
+  const tables = records.map((table) => ({ ...table, texts: textsOf(table.columns) }));
+  return tables.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Recomputes the hash of a batch from what is stored. @param previous the hash of its predecessor */
-export function hashOf(tables: readonly AnyRecordTable[], previous: Buffer, batch: StoredBatch): Buffer {
+export function hashOf(tables: readonly HashedTable[], previous: Buffer, batch: StoredBatch): Buffer {
   const { slot, n, at, changes, callers } = batch;
   if (batch.void) return voidHash(previous, slot, n);
-  const records = tables
-    .filter((table) => batch.records.has(table.name))
-    .map((table) => addedRows(table, storedRows(table, batch)));
+  const records = tables.filter((table) => batch.records.has(table.name)).map((table) => storedRows(table, batch));
   return linkHash(previous, slot, n, contentDigest({ at, records, changes, callers }));
 }
 
-function storedRows(table: AnyRecordTable, batch: StoredBatch): { row: object; caller: number | undefined }[] {
-  return (batch.records.get(table.name) ?? []).map((record) => ({
-    row: table.read(record),
-    caller: (record.caller as number | null | undefined) ?? undefined,
-  }));
+function storedRows(table: HashedTable, { records, rows }: StoredBatch): AddedRows {
+  const parsed = rows.get(table.name) ?? [];
+  const keyed = (records.get(table.name) ?? []).map((record, place) => {
+    const texts = table.texts(record);
+    if (table.hasCaller) texts.push(record.caller == null ? null : String(record.caller));
+    return { key: table.orderBy(parsed[place]), texts };
+  });
+  return inHashOrder(table, keyed);
 }
