@@ -3,10 +3,11 @@
  * decrease, and the last one equals the account row.
  *
  * A page of account rows is read first, then their postings up to the rows' versions: these never change, even if more
- * is posted in the meantime.
+ * is posted in the meantime. The database compares each posting with the one before it; only where one does not follow are
+ * they read here, to say why.
  */
 
-import { type Account, accountTable, PARTS, type Posting, postingTable } from "../../ledger/accounts.ts";
+import { type Account, accountTable, PARTS, type Part, type Posting, postingTable } from "../../ledger/accounts.ts";
 import { houseName, houseOwnerId, isHouseOwner, readHouseKinds, slotOfOwner } from "../../ledger/house-accounts.ts";
 import { columnsOf, PAGE, type SqlRecord } from "../../ledger/tables.ts";
 import { formatAmount, plus, ZERO } from "../../money/amount.ts";
@@ -74,31 +75,103 @@ async function walkPostings(
   const unknown = new Map<string, Posting>();
   let position: Position | undefined = from;
   while (position !== undefined) {
-    const postings = await readPostings(database, position, to);
-    tally.read(postings.length);
-    for (const posting of postings) {
+    const page: PostingPage = await readPostings(database, position, to);
+    tally.read(page.read);
+    for (const posting of page.postings) {
       const history = histories.get(name(posting));
       if (history === undefined) unknown.set(name(posting), posting);
+      else if (page.follow) history.reach(posting);
       else history.follow(posting);
     }
-    const last: Posting | undefined = postings.length < PAGE ? undefined : postings.at(-1);
+    const last: Posting | undefined = page.isLast ? undefined : page.postings.at(-1);
     // Postings beyond the row's version are skipped, so that a busy account cannot prolong the scan.
     position = last && (histories.get(name(last))?.isComplete === false ? last : { ...last, version: LAST_VERSION });
   }
+  await returnToVersions(database, [...histories.values()]);
   for (const history of histories.values()) history.end();
   tally.examined(accounts.length);
   tally.read(accounts.length);
   await reportMissingAccounts(database, [...unknown.values()], tally);
 }
 
-async function readPostings(database: Database, after: Position, to: Position): Promise<Posting[]> {
+interface PostingPage {
+  /** Whether each posting follows from the one before it. */
+  readonly follow: boolean;
+  /** If they follow, only the last one of each account. */
+  readonly postings: readonly Posting[];
+  readonly read: number;
+  readonly isLast: boolean;
+}
+
+async function readPostings(database: Database, after: Position, to: Position): Promise<PostingPage> {
+  const compared = await comparePostings(database, after, to);
+  if (compared.follow) return compared;
   const rows = await database.rows<SqlRecord>(
     `select ${columnsOf(postingTable)} from posting
       where (owner_id, asset, version) > ($1, $2, $3) and (owner_id, asset, version) <= ($4, $5, $6)
       order by owner_id, asset, version limit $7`,
     [after.ownerId, after.asset, after.version, to.ownerId, to.asset, to.version, PAGE],
   );
-  return rows.map(postingTable.read);
+  return { follow: false, postings: rows.map(postingTable.read), read: rows.length, isLast: rows.length < PAGE };
+}
+
+/** SQL: whether a part of a posting follows from the one before it, of its account. */
+const followsIn = (part: Part): string =>
+  `${part} = lag(${part}, 1, 0::numeric) over account + case part when '${part}' then amount else 0 end`;
+
+/** The page begins with the posting at `after`, which was compared before, so that the next one is compared with it. */
+async function comparePostings(database: Database, after: Position, to: Position): Promise<PostingPage> {
+  const rows = await database.rows<SqlRecord & { readonly follows: boolean; readonly read: number }>(
+    `with page as materialized (
+       select ${columnsOf(postingTable)} from posting
+        where (owner_id, asset, version) >= ($1, $2, $3) and (owner_id, asset, version) <= ($4, $5, $6)
+        order by owner_id, asset, version limit $7),
+     compared as (
+       select ${columnsOf(postingTable)}, lead(version) over account is null as is_last,
+              ((owner_id, asset, version) = ($1, $2, $3)
+                or (version = lag(version, 1, 0::bigint) over account + 1
+                    and ${PARTS.map(followsIn).join(" and ")}
+                    and at >= lag(at, 1, '-infinity'::timestamptz) over account)) is true as follows
+         from page window account as (partition by owner_id, asset order by version))
+     select ${columnsOf(postingTable)}, follows,
+            (select count(*) from page where (owner_id, asset, version) <> ($1, $2, $3))::integer as read
+       from compared where is_last or not follows order by owner_id, asset, version`,
+    [after.ownerId, after.asset, after.version, to.ownerId, to.asset, to.version, PAGE + 1],
+  );
+  const read = rows[0]?.read ?? 0;
+  return {
+    follow: rows.every(({ follows }) => follows),
+    postings: rows.map(postingTable.read),
+    read,
+    isLast: read < PAGE,
+  };
+}
+
+/**
+ * Postings may have been added since the rows were read: sets these histories back to the first posting that reaches the
+ * version of the row.
+ */
+async function returnToVersions(database: Database, histories: readonly History[]): Promise<void> {
+  const beyond = histories.filter(({ isBeyond }) => isBeyond);
+  if (beyond.length === 0) return;
+  const accounts = beyond.map(({ account }) => account);
+  const rows = await database.rows<SqlRecord>(
+    `select ${columnsOf(postingTable, "p.")}
+       from unnest($1::uuid[], $2::text[], $3::bigint[]) as k(owner_id, asset, version)
+      cross join lateral (
+              select ${columnsOf(postingTable)} from posting
+               where owner_id = k.owner_id and asset = k.asset and version >= k.version order by version limit 1) p`,
+    [
+      accounts.map(({ ownerId }) => ownerId),
+      accounts.map(({ asset }) => asset),
+      accounts.map(({ version }) => version),
+    ],
+  );
+  const reached = new Map(rows.map(postingTable.read).map((posting) => [name(posting), posting]));
+  for (const history of beyond) {
+    const posting = reached.get(name(history.account));
+    if (posting !== undefined) history.reach(posting);
+  }
 }
 
 /** An account that was missing from the page may have been opened since. */
@@ -113,31 +186,40 @@ async function reportMissingAccounts(database: Database, postings: readonly Post
 }
 
 class History {
-  readonly #account: Account;
+  readonly account: Account;
   readonly #tally: Tally;
   #last: Posting | undefined;
 
   constructor(account: Account, tally: Tally) {
-    this.#account = account;
+    this.account = account;
     this.#tally = tally;
   }
 
   /** Whether all postings up to the row's version were seen. */
   get isComplete(): boolean {
-    return (this.#last?.version ?? 0n) >= this.#account.version;
+    return (this.#last?.version ?? 0n) >= this.account.version;
+  }
+
+  /** Whether later ones were seen too. */
+  get isBeyond(): boolean {
+    return (this.#last?.version ?? 0n) > this.account.version;
   }
 
   follow(posting: Posting): void {
     // Posted after the row was read.
-    if (posting.version > this.#account.version && this.isComplete) return;
+    if (posting.version > this.account.version && this.isComplete) return;
     for (const fault of faultsBetween(this.#last, posting))
       this.#tally.broken(`posting ${name(posting)}/${posting.version}`, fault);
+    this.reach(posting);
+  }
+
+  /** Up to which all follow. */
+  reach(posting: Posting): void {
     this.#last = posting;
   }
 
   end(): void {
-    for (const fault of faultsOf(this.#account, this.#last))
-      this.#tally.broken(`account ${name(this.#account)}`, fault);
+    for (const fault of faultsOf(this.account, this.#last)) this.#tally.broken(`account ${name(this.account)}`, fault);
   }
 }
 

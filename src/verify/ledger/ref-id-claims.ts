@@ -76,26 +76,47 @@ interface Reference {
   readonly id: string;
 }
 
+/** A reference that another transfer has too, or the last one of a page. */
+interface ComparedReference extends Reference {
+  /** The transfer before it, if it has the same. */
+  readonly other: string | null;
+  /** In this page. */
+  readonly read: number;
+}
+
 /** A unique index keeps the ref_ids of transfers; here it is not relied on. */
 async function walkTransfers(database: Database, tally: Tally): Promise<void> {
   let after: Reference | undefined = { customer_id: NO_ID, ref_id: "", id: NO_ID };
   while (after !== undefined) {
-    const transfers: Reference[] = await database.rows<Reference>(
-      `select customer_id, ref_id, id from transfer
-        where ref_id is not null and (customer_id, ref_id, id) > ($1, $2, $3)
-        order by customer_id, ref_id, id limit $4`,
-      [after.customer_id, after.ref_id, after.id, PAGE],
-    );
-    tally.examined(transfers.length);
-    tally.read(transfers.length);
-    for (const transfer of transfers) {
-      const { customer_id, ref_id, id }: Reference = transfer;
-      if (customer_id === after.customer_id && ref_id === after.ref_id)
-        tally.broken(`transfer ${id}`, `has the ref_id ${JSON.stringify(ref_id)}, which transfer ${after.id} has too`);
-      after = transfer;
+    const references: ComparedReference[] = await compareReferences(database, after);
+    for (const { id, ref_id, other } of references) {
+      if (other !== null)
+        tally.broken(`transfer ${id}`, `has the ref_id ${JSON.stringify(ref_id)}, which transfer ${other} has too`);
     }
-    if (transfers.length < PAGE) after = undefined;
+    const last = references.at(-1);
+    const read = last?.read ?? 0;
+    tally.examined(read);
+    tally.read(read);
+    after = read < PAGE ? undefined : last;
   }
+}
+
+/** The page begins with `after`, with which the next one is compared. */
+function compareReferences(database: Database, after: Reference): Promise<ComparedReference[]> {
+  return database.rows<ComparedReference>(
+    `with page as materialized (
+       select customer_id, ref_id, id from transfer
+        where ref_id is not null and (customer_id, ref_id, id) >= ($1, $2, $3)
+        order by customer_id, ref_id, id limit $4),
+     compared as (
+       select customer_id, ref_id, id, lag(id) over (partition by customer_id, ref_id order by id) as other,
+              lead(id) over (order by customer_id, ref_id, id) is null as is_last
+         from page)
+     select customer_id, ref_id, id, other,
+            (select count(*) from page where (customer_id, ref_id, id) <> ($1, $2, $3))::integer as read
+       from compared where other is not null or is_last order by customer_id, ref_id, id`,
+    [after.customer_id, after.ref_id, after.id, PAGE + 1],
+  );
 }
 
 interface StoredClaim {
