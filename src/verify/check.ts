@@ -27,7 +27,10 @@ export interface Tally {
   broken(record: string, message: string): void;
 }
 
-/** One scan over a part of the data. Scans are long, so several checks may share one. */
+/**
+ * One scan over a part of the data. Scans are long, so several checks may share one. Others run at the same time, and none
+ * relies on another.
+ */
 export interface Examination {
   readonly checks: readonly string[];
   /** The tables whose rows it reads, if they may be many. */
@@ -43,7 +46,10 @@ export interface ProgressListener {
   readonly found?: (finding: Finding) => void;
 }
 
-/** Runs the examinations one after the other. @returns one result per check, in the order of `examinations` */
+/** While this process computes for one, the database computes for another. */
+const AT_ONCE = 2;
+
+/** Runs the examinations, begun in their order. @returns one result per check, in the order of `examinations` */
 export async function examine(
   database: Database,
   examinations: readonly Examination[],
@@ -56,11 +62,39 @@ export async function examine(
         examinations.flatMap(({ reads }) => reads),
       ),
     );
-  const counts = new Map<string, Count>();
-  for (const { checks } of examinations) for (const check of checks) counts.set(check, new Count(check, watcher));
-  const tally = (check: string): Tally => counts.get(check) ?? new Count(check, watcher);
-  for (const examination of examinations) await examination.run(database, tally);
-  return [...counts.values()].map((count) => count.result());
+  const failing = new AbortController();
+  const scans = examinations.map((examination) => ({
+    examination,
+    counts: new Map(examination.checks.map((check) => [check, new Count(check, watcher, failing.signal)])),
+  }));
+  const waiting = [...scans];
+  const work = async (): Promise<void> => {
+    for (let scan = waiting.shift(); scan !== undefined && !failing.signal.aborted; scan = waiting.shift()) {
+      const { examination, counts } = scan;
+      await examination.run(database, (check) =>
+        countOf(counts, check, () => new Count(check, watcher, failing.signal)),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, () => work().catch((error: unknown) => failing.abort(error))));
+  failing.signal.throwIfAborted();
+  const results = new Map<string, CheckResult>();
+  for (const { counts } of scans)
+    for (const [check, count] of counts) results.set(check, merged(results.get(check), count.result()));
+  return [...results.values()];
+}
+
+/** An examination may also find what another one checks. */
+function countOf(counts: Map<string, Count>, check: string, count: () => Count): Count {
+  const known = counts.get(check) ?? count();
+  counts.set(check, known);
+  return known;
+}
+
+function merged(one: CheckResult | undefined, other: CheckResult): CheckResult {
+  if (one === undefined) return other;
+  const { check, examined, broken, first } = one;
+  return { check, examined: examined + other.examined, broken: broken + other.broken, first: first ?? other.first };
 }
 
 /** Without reading them: as the planner does, by the size of each table and how many rows a block had last. */
@@ -81,13 +115,16 @@ const USUAL_ROWS_PER_BLOCK = 40;
 class Count implements Tally {
   readonly #check: string;
   readonly #watcher: ProgressListener;
+  readonly #failing: AbortSignal;
   #examined = 0;
   #broken = 0;
   #first: Finding | undefined;
 
-  constructor(check: string, watcher: ProgressListener) {
+  /** @param failing aborted by what made another examination fail: this one then ends too */
+  constructor(check: string, watcher: ProgressListener, failing: AbortSignal) {
     this.#check = check;
     this.#watcher = watcher;
+    this.#failing = failing;
   }
 
   examined(count: number): void {
@@ -95,6 +132,7 @@ class Count implements Tally {
   }
 
   read(rows: number): void {
+    this.#failing.throwIfAborted();
     this.#watcher.read?.(rows);
   }
 

@@ -60,6 +60,18 @@ function sums(postings: readonly Posting[]): Map<AssetCode, Amount> {
   return byAsset;
 }
 
+/** Whether both move the same: as equal texts of `effectOn` would, for a fraction of their cost. */
+export function haveSameEffect(some: readonly Entry[], others: readonly Entry[]): boolean {
+  const differences = new Map<string, bigint>();
+  const add = ({ owner, asset, part }: Entry, amount: bigint): void => {
+    const key = `${owner}/${asset}/${part}`;
+    differences.set(key, (differences.get(key) ?? 0n) + amount);
+  };
+  for (const entry of some) add(entry, entry.amount);
+  for (const entry of others) add(entry, -entry.amount);
+  return [...differences.values()].every((difference) => difference === 0n);
+}
+
 /**
  * A journal's effect on profiles, as comparable text. Its effect on house accounts follows, because it sums to zero and
  * changes each reserve as it does the supply.

@@ -10,7 +10,7 @@ import { externalTransferTable } from "../../transfers/external-transfer.ts";
 import { type Transfer, transferTable } from "../../transfers/transfer.ts";
 import type { Tally } from "../check.ts";
 import type { BatchCheck } from "../ledger/chain.ts";
-import { effectOn, profileEntries } from "../ledger/journals.ts";
+import { effectOn, haveSameEffect, profileEntries } from "../ledger/journals.ts";
 import { isStep } from "./external-transfers.ts";
 
 const CAUSES: readonly string[] = ["transfer", "deposit", "withdrawal"];
@@ -23,7 +23,7 @@ export const transferCheck: BatchCheck = {
 };
 
 function checkBatch(batch: StoredBatch, tally: Tally): void {
-  const transfers = (batch.records.get("transfer") ?? []).map(transferTable.read);
+  const transfers = (batch.rows.get(transferTable.name) ?? []) as readonly Transfer[];
   const ids = new Set(transfers.filter(({ hasSteps }) => hasSteps === undefined).map(({ id }) => id));
   tally.examined(transfers.length);
   for (const transfer of transfers) {
@@ -45,9 +45,9 @@ function* faultsOf(transfer: Transfer, batch: StoredBatch): Iterable<string> {
   }
   if (steps !== undefined) yield `has no steps, but ${batchName(batch)} has written one`;
   const postings = batch.journals.get(transfer.id) ?? [];
-  const [cause, posted] = [postings[0]?.cause, effectOn(profileEntries(postings))];
-  const required = effectOn(sidesOf(transfer));
-  if (required !== posted) yield `requires ${required}, but its journal posts ${posted}`;
+  const [cause, posted, required] = [postings[0]?.cause, profileEntries(postings), sidesOf(transfer)];
+  if (!haveSameEffect(required, posted))
+    yield `requires ${effectOn(required)}, but its journal posts ${effectOn(posted)}`;
   else if (cause !== causeOf(transfer)) yield `is a ${causeOf(transfer)}, but its journal is a ${cause}`;
 }
 
