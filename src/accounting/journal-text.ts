@@ -1,10 +1,10 @@
 /** What the formats share: journals with their tags, and the chart of accounts. */
 import { makerIdOf } from "../exchange/execution-id.ts";
-import { type Posting, postingTable } from "../ledger/accounts.ts";
-import { batchName, type StoredBatch } from "../ledger/stored-batches.ts";
+import { postingOrder } from "../ledger/accounts.ts";
+import { batchName, type JournalPosting, type StoredBatch } from "../ledger/stored-batches.ts";
 import type { Asset } from "../money/asset.ts";
 import { formatInstant } from "../std/clock.ts";
-import { siblingId, type Uuid } from "../std/id.ts";
+import { evenOf, siblingId, type Uuid } from "../std/id.ts";
 import type { ChartOfAccounts } from "./chart-of-accounts.ts";
 import type { Days } from "./days.ts";
 import type { Closing } from "./store.ts";
@@ -13,7 +13,7 @@ export interface ExportedJournal {
   readonly id: Uuid;
   readonly batch: StoredBatch;
   /** Per account in posting order. */
-  readonly postings: readonly Posting[];
+  readonly postings: readonly JournalPosting[];
 }
 
 export interface JournalText {
@@ -31,8 +31,8 @@ export function journalsOf(batch: StoredBatch): ExportedJournal[] {
   return journals.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-const inOrder = (postings: readonly Posting[]): Posting[] =>
-  postings.toSorted((a, b) => (postingTable.orderBy(a) < postingTable.orderBy(b) ? -1 : 1));
+const inOrder = (postings: readonly JournalPosting[]): JournalPosting[] =>
+  postings.toSorted((a, b) => (postingOrder(a) < postingOrder(b) ? -1 : 1));
 
 /** A journal's time, its batch, and the record that it belongs to. */
 export function tagsOf({ id, batch, postings }: ExportedJournal): [name: string, value: string][] {
@@ -41,7 +41,7 @@ export function tagsOf({ id, batch, postings }: ExportedJournal): [name: string,
 }
 
 /** The kind and id of a journal's record, derived from the journal's id (ARCHITECTURE.md, "The ledger in SQL"). */
-export function recordOf(id: Uuid, cause: Posting["cause"] | undefined): [name: string, value: string] {
+export function recordOf(id: Uuid, cause: JournalPosting["cause"] | undefined): [name: string, value: string] {
   switch (cause) {
     case "conversion_created":
       return ["conversion", id];
@@ -60,6 +60,6 @@ export function recordOf(id: Uuid, cause: Posting["cause"] | undefined): [name: 
       return ["legal-hold", siblingId(id)];
     default:
       // What ends the steps of a deposit or a withdrawal has the odd id.
-      return ["transfer", siblingId(id) < id ? siblingId(id) : id];
+      return ["transfer", evenOf(id)];
   }
 }

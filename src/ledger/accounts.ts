@@ -216,6 +216,11 @@ export const accountTable = stateTable<Account>({
   },
 });
 
+/** By account, then version: as text that sorts. */
+export function postingOrder({ ownerId, asset, version }: Pick<Posting, "ownerId" | "asset" | "version">): string {
+  return `${ownerId}/${asset}/${version.toString().padStart(20, "0")}`;
+}
+
 export const postingTable = recordTable<Posting>({
   name: "posting",
   columns: {
@@ -233,7 +238,7 @@ export const postingTable = recordTable<Posting>({
   },
   // A posting's caller is that of the record or row that its journal belongs to.
   hasCaller: false,
-  orderBy: (row) => `${row.ownerId}/${row.asset}/${row.version.toString().padStart(20, "0")}`,
+  orderBy: postingOrder,
   keyOf: (row) => `${row.ownerId}/${row.asset}/${row.version}`,
   keepsClaims: false,
 });

@@ -7,7 +7,7 @@ import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Posting, postingTable } from "./accounts.ts";
 import { type RowChange, readChanges } from "./change-history.ts";
-import { type AnyRecordTable, columnsOf, PAGE, type SqlRecord } from "./tables.ts";
+import { type AnyRecordTable, columnsOf, PAGE, partOf, type SqlRecord } from "./tables.ts";
 
 /** The last batch of a slot's chain. */
 export interface ChainHead {
@@ -30,10 +30,16 @@ export interface StoredBatch {
   /** Parsed from `changes`: what it made of rows that change, by table and key. */
   readonly written: ReadonlyMap<string, ReadonlyMap<string, RowChange>>;
   readonly records: ReadonlyMap<string, readonly SqlRecord[]>;
-  /** The records, parsed, in the same order. */
+  /** The records, parsed, in the same order: postings as far as `JournalPosting` goes. */
   readonly rows: ReadonlyMap<string, readonly object[]>;
-  readonly journals: ReadonlyMap<Uuid, readonly Posting[]>;
+  readonly journals: ReadonlyMap<Uuid, readonly JournalPosting[]>;
 }
+
+/** What a posting is in its journal. What it left on its account is half of the cost of reading it. */
+export type JournalPosting = Pick<Posting, (typeof JOURNAL_FIELDS)[number]>;
+
+const JOURNAL_FIELDS = ["journalId", "cause", "ownerId", "asset", "version", "part", "amount"] as const;
+const { read: readJournalPosting } = partOf(postingTable, JOURNAL_FIELDS);
 
 export const batchName = ({ slot, n }: { readonly slot: number; readonly n: bigint }): string => `batch ${slot}/${n}`;
 
@@ -144,9 +150,9 @@ function withRows(header: Header, tables: readonly AnyRecordTable[], added: read
     const own = added[i]?.byBatch.get(header.n.toString());
     if (own === undefined) continue;
     records.set(table.name, own);
-    rows.set(table.name, own.map(table.read));
+    rows.set(table.name, own.map(table.name === postingTable.name ? readJournalPosting : table.read));
   }
-  const postings = (rows.get(postingTable.name) ?? []) as readonly Posting[];
+  const postings = (rows.get(postingTable.name) ?? []) as readonly JournalPosting[];
   // Rows come as they lie in the table; findings name the oldest journal first.
   const inOrder = postings.toSorted((a, b) => (a.journalId < b.journalId ? -1 : 1));
   return {

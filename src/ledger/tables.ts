@@ -220,8 +220,8 @@ export function columnsOf(table: AnyStateTable | AnyRecordTable, prefix = ""): s
 }
 
 /** Some fields of a table: what a SELECT lists, and their reader. */
-export function partOf<Row extends StateRow, Field extends keyof Row>(
-  table: StateTable<Row>,
+export function partOf<Row, Field extends keyof Row>(
+  table: { readonly columns: readonly TableColumn<Row>[] },
   fields: readonly Field[],
 ): { readonly columns: string; readonly read: (record: SqlRecord) => Pick<Row, Field> } {
   const columns = fields.map((wanted) =>

@@ -87,11 +87,10 @@ export function siblingId(id: Uuid): Uuid {
   return (id.slice(0, 35) + (last ^ 1).toString(16)) as Uuid;
 }
 
+export const isOdd = (id: Uuid): boolean => Number.parseInt(id.charAt(35), 16) % 2 === 1;
+
 /** The even one of a pair of ids. */
-export function evenOf(id: Uuid): Uuid {
-  const sibling = siblingId(id);
-  return sibling < id ? sibling : id;
-}
+export const evenOf = (id: Uuid): Uuid => (isOdd(id) ? siblingId(id) : id);
 
 /** The creation time in a version 7 UUID: its first 48 bits. */
 export function instantOf(id: Uuid): Instant {

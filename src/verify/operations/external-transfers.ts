@@ -8,7 +8,7 @@ import { type Amount, negative } from "../../money/amount.ts";
 import type { AssetCode } from "../../money/asset.ts";
 import type { Database } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
-import { parseUuid, siblingId, type Uuid } from "../../std/id.ts";
+import { isOdd, parseUuid, siblingId, type Uuid } from "../../std/id.ts";
 import {
   type ExternalTransferStatus,
   externalTransferTable,
@@ -56,8 +56,7 @@ function endOf(
 
 /** A deposit or a withdrawal with an even id was complete when it was written. */
 export function isStep(cause: JournalCause, id: Uuid): boolean {
-  const isOdd = siblingId(id) < id;
-  return cause === "withdrawal_held" || cause === "withdrawal_released" || (isOdd && isCrossing(cause));
+  return cause === "withdrawal_held" || cause === "withdrawal_released" || (isCrossing(cause) && isOdd(id));
 }
 
 const isCrossing = (cause: JournalCause): boolean => cause === "deposit" || cause === "withdrawal";

@@ -5,7 +5,7 @@
 import { type Entry, entry } from "../../ledger/accounts.ts";
 import { batchName, type StoredBatch } from "../../ledger/stored-batches.ts";
 import { negative } from "../../money/amount.ts";
-import { siblingId } from "../../std/id.ts";
+import { isOdd } from "../../std/id.ts";
 import { externalTransferTable } from "../../transfers/external-transfer.ts";
 import { type Transfer, transferTable } from "../../transfers/transfer.ts";
 import type { Tally } from "../check.ts";
@@ -37,7 +37,7 @@ function checkBatch(batch: StoredBatch, tally: Tally): void {
 
 function* faultsOf(transfer: Transfer, batch: StoredBatch): Iterable<string> {
   // The odd id beside it is that of the credit's record.
-  if (siblingId(transfer.id) < transfer.id) yield "has an odd id";
+  if (isOdd(transfer.id)) yield "has an odd id";
   const steps = batch.written.get(externalTransferTable.name)?.get(`${transfer.customerId}/${transfer.id}`);
   if (transfer.hasSteps === true) {
     if (steps === undefined) yield `has steps, but ${batchName(batch)} has not written the first of them`;
