@@ -16,7 +16,7 @@ import { must } from "../std/assert.ts";
 import { type Clock, steadyClock } from "../std/clock.ts";
 import type { IdSource } from "../std/id.ts";
 import { type CustomerFees, Fees } from "./customer-fees/customer-fees.ts";
-import type { Execution } from "./execution.ts";
+import type { ShownExecution } from "./execution.ts";
 import { type ExecutionFilter, listExecutions } from "./executions/store.ts";
 import { createMarketData, type MarketData } from "./market-data/market-data.ts";
 import type { BookChange } from "./market-feed/book-change.ts";
@@ -32,8 +32,8 @@ import type { OrderRejection, OrderRequest } from "./orders/rules.ts";
 import { findOrder, findOrderOfCustomer, listOrders, type OrderFilter } from "./orders/store.ts";
 
 export type { CustomerFees, MarketFees } from "./customer-fees/customer-fees.ts";
-export type { Execution, ExecutionId } from "./execution.ts";
-export { EXECUTION_ANNOTATIONS } from "./execution.ts";
+export type { ExecutionId, ShownExecution } from "./execution.ts";
+export { EXECUTION_ANNOTATIONS, shownExecution } from "./execution.ts";
 export type { ExecutionFilter } from "./executions/store.ts";
 export type { AveragePriceQuery } from "./market-data/average-prices.ts";
 export { endOf, INCREMENTS, type Increment, incrementFor } from "./market-data/candles.ts";
@@ -77,7 +77,7 @@ export interface Exchange {
   listOrders(filter: OrderFilter): Promise<Order[]>;
   /** The average fill price; zero before the first fill. */
   averagePrice(order: Order): Amount;
-  listExecutions(filter: ExecutionFilter): Promise<Execution[]>;
+  listExecutions(filter: ExecutionFilter): Promise<ShownExecution[]>;
   listMarkets(): Promise<MarketListing[]>;
   /** The customer's current fee rates on each market. */
   feesOf(customerId: CustomerId): Promise<CustomerFees>;

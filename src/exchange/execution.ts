@@ -10,7 +10,7 @@ import {
 } from "../ledger/annotations.ts";
 import { amountColumn, bigintColumn, textColumn, timeColumn, uuidColumn } from "../ledger/columns.ts";
 import { recordTable } from "../ledger/tables.ts";
-import type { Amount } from "../money/amount.ts";
+import { type Amount, formatAmount, multiplyExact } from "../money/amount.ts";
 import type { Brand } from "../std/brand.ts";
 import type { Instant } from "../std/clock.ts";
 import type { ORDER_ANNOTATIONS, Order, OrderId, OrderSide } from "./order.ts";
@@ -45,6 +45,31 @@ export interface Execution {
   readonly rebate: Amount;
   readonly annotations: Annotations<typeof EXECUTION_ANNOTATIONS>;
   readonly executedAt: Instant;
+}
+
+/** What its party sees, amounts as canonical text: a page of them is most of what a poll of executions costs. */
+export interface ShownExecution
+  extends Pick<Execution, "orderId" | "market" | "side" | "annotations" | "executedAt">,
+    Readonly<Record<"id" | "amount" | "price" | "commission" | "rebate", string>> {
+  /** amount x price. */
+  readonly gross: string;
+}
+
+export function shownExecution(execution: Execution): ShownExecution {
+  const { id, orderId, market, side, amount, price, commission, rebate, annotations, executedAt } = execution;
+  return {
+    id: id.toString(),
+    orderId,
+    market,
+    side,
+    annotations,
+    executedAt,
+    amount: formatAmount(amount),
+    price: formatAmount(price),
+    commission: formatAmount(commission),
+    rebate: formatAmount(rebate),
+    gross: formatAmount(multiplyExact(amount, price)),
+  };
 }
 
 export const executionTable = recordTable<Execution>({

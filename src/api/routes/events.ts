@@ -10,7 +10,7 @@ import {
   type Events,
   OBJECT_TYPES,
 } from "../../events/events.ts";
-import type { Exchange } from "../../exchange/exchange.ts";
+import { type Exchange, shownExecution } from "../../exchange/exchange.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { parseUuid } from "../../std/id.ts";
 import type { Deliveries } from "../../webhooks/deliveries.ts";
@@ -346,7 +346,7 @@ function objectBody(
   exchange: Pick<Exchange, "averagePrice" | "quoteAssetOf">,
 ): object {
   if (object.type === "transfer") return transferBody(object.value);
-  if (object.type === "execution") return executionBody(object.value, exchange);
+  if (object.type === "execution") return executionBody(shownExecution(object.value), exchange);
   if (object.type === "conversion") return conversionBody(object.value);
   if (object.type === "market") return marketEventBody(object.value);
   if (object.type === "webhook") return webhookEventBody(object.value);

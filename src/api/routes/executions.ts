@@ -1,9 +1,13 @@
 import type { FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
-import { EXECUTION_ANNOTATIONS, type Exchange, type Execution, type ExecutionFilter } from "../../exchange/exchange.ts";
+import {
+  EXECUTION_ANNOTATIONS,
+  type Exchange,
+  type ExecutionFilter,
+  type ShownExecution,
+} from "../../exchange/exchange.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
-import { formatAmount, multiplyExact } from "../../money/amount.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { isBySeveral } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
@@ -145,7 +149,7 @@ async function executionPage(
   return page(
     executions,
     wanted,
-    ({ id }) => [id.toString()],
+    ({ id }) => [id],
     (execution) => executionBody(execution, exchange),
   );
 }
@@ -156,24 +160,23 @@ function executionIdIn([id]: readonly string[]): bigint | undefined {
 }
 
 export function executionBody(
-  execution: Execution,
+  execution: ShownExecution,
   exchange: Pick<Exchange, "quoteAssetOf">,
 ): Static<typeof ExecutionBody> {
-  const { amount, price } = execution;
   const quote = exchange.quoteAssetOf(execution.market);
   return present<Static<typeof ExecutionBody>>({
-    execution_id: execution.id.toString(),
+    execution_id: execution.id,
     order_id: execution.orderId,
     executed_at: formatInstant(execution.executedAt),
     market: execution.market,
     side: execution.side,
-    amount: formatAmount(amount),
-    price: formatAmount(price),
-    commission: formatAmount(execution.commission),
+    amount: execution.amount,
+    price: execution.price,
+    commission: execution.commission,
     commission_asset: quote,
-    rebate: formatAmount(execution.rebate),
+    rebate: execution.rebate,
     rebate_asset: quote,
-    gross_trade_amount: formatAmount(multiplyExact(amount, price)),
+    gross_trade_amount: execution.gross,
     ...ANNOTATED.write(execution.annotations),
   });
 }

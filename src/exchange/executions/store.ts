@@ -1,7 +1,9 @@
 /** Lists executions for their parties. Ids encode times, so bounds on time are bounds on ids. */
-import { allOf, annotationConditions, type Filter, listOf, sql } from "../../customers/list-queries.ts";
+import { annotationConditions, type Filter, type Listed, listOf, sql } from "../../customers/list-queries.ts";
+import { partOf } from "../../ledger/tables.ts";
+import { canonicalAmount } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
-import { EXECUTION_ANNOTATIONS, executionTable } from "../execution.ts";
+import { EXECUTION_ANNOTATIONS, executionTable, type ShownExecution } from "../execution.ts";
 import { HIGHEST_EXECUTION, lowestId } from "../execution-id.ts";
 
 /** Within the column's range: callers send any number. */
@@ -22,4 +24,30 @@ const CONDITIONS = {
 
 export type ExecutionFilter = Filter<typeof CONDITIONS, bigint>;
 
-export const listExecutions = listOf({ table: allOf(executionTable), sortKey: BY_ID, conditions: CONDITIONS });
+const AS_THEY_ARE = ["orderId", "market", "side", "annotations", "executedAt"] as const;
+const asTheyAre = partOf(executionTable, AS_THEY_ARE);
+
+/** Amounts stay text, which would only be printed again; what they multiply to is the database's work. */
+const SHOWN: Listed<ShownExecution> = {
+  name: executionTable.name,
+  columns: `id, amount, price, commission, rebate, amount * price as gross, ${asTheyAre.columns}`,
+  read: (stored) => {
+    const { orderId, market, side, annotations, executedAt } = asTheyAre.read(stored);
+    const amountIn = (column: string): string => canonicalAmount(stored[column] as string);
+    return {
+      id: stored.id as string,
+      orderId,
+      market,
+      side,
+      annotations,
+      executedAt,
+      amount: amountIn("amount"),
+      price: amountIn("price"),
+      commission: amountIn("commission"),
+      rebate: amountIn("rebate"),
+      gross: amountIn("gross"),
+    };
+  },
+};
+
+export const listExecutions = listOf({ table: SHOWN, sortKey: BY_ID, conditions: CONDITIONS });
