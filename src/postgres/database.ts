@@ -71,11 +71,17 @@ const TYPES: pg.CustomTypesConfig = {
   }) as typeof pg.types.getTypeParser,
 };
 
+/** The last that was read: rows of a batch, and both sides of a match, have the same. */
+let lastTimestamp = { text: "", instant: 0 as Instant };
+
 /** @param text Such as `2026-11-21 20:08:02.123+00`; the offset may have minutes. */
 function readTimestamp(text: string): Instant {
+  if (text === lastTimestamp.text) return lastTimestamp.instant;
   const sign = text.at(-3);
   const minutes = sign === "+" || sign === "-" ? ":00" : "";
-  return Date.parse(`${text.slice(0, 10)}T${text.slice(11)}${minutes}`) as Instant;
+  const instant = Date.parse(`${text.slice(0, 10)}T${text.slice(11)}${minutes}`) as Instant;
+  lastTimestamp = { text, instant };
+  return instant;
 }
 
 export interface DatabaseOptions {
