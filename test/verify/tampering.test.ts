@@ -71,3 +71,28 @@ test.each([
   await tamper(db.owner, books, sql);
   expect(await allFindingsOf(db.database, books)).toContain(finding);
 });
+
+/** Each is compared with the one before it, which may be on the page before. */
+test.each([
+  [
+    "transfers of a customer have one ref_id",
+    `drop index if exists transfer_ref_id_already_used;
+     update transfer set ref_id = 'same' where customer_id = (select customer_id from transfer where id = :rent)`,
+    "select cast(count(*) as integer) as records from transfer where ref_id = 'same'",
+    /^claims: transfer .* has the ref_id "same", which transfer .* has too$/,
+  ],
+  [
+    "postings of an account are earlier than the ones before",
+    "update posting set at = at - version * interval '1 day' where owner_id = :treasury and asset = 'USD'",
+    "select cast(max(version) as integer) as records from account where owner_id = :treasury and asset = 'USD'",
+    /^accounts: posting treasury\/USD\/[0-9]+ is earlier than the posting before it$/,
+  ],
+])("%s: all but the first are found", async (_name, sql, counting, finding) => {
+  await restoreUntouched(db.owner);
+  await tamper(db.owner, books, sql);
+  const [counted] = (await tamper(db.owner, books, counting)) as { readonly records: number }[];
+  // More than fit on one page.
+  expect(counted?.records).toBeGreaterThan(4);
+  const found = (await allFindingsOf(db.database, books)).filter((text) => finding.test(text));
+  expect(found).toHaveLength((counted?.records ?? 0) - 1);
+});
