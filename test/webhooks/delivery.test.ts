@@ -1,6 +1,7 @@
 /** What receivers get, whatever they answer. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { pause } from "../../src/std/pause.ts";
+import { Pace } from "../../src/webhooks/dispatching/pace.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
@@ -211,6 +212,25 @@ test("the hanging receivers of one customer together get a bounded number of req
   await until("they hang", () => deliveries.report().inFlight === 64);
   await pause(100);
   expect(count((one) => one.received.length)).toBe(120 + 64);
+});
+
+test("the webhooks of one customer together get a bounded number of deliveries a second", async () => {
+  const profiles = await Promise.all(upTo(20).map(() => site.profile()));
+  const receivers = await Promise.all(upTo(8).map(() => site.receiver()));
+  for (const { url } of receivers) await site.webhook({ url, deliveryOrder: "any" });
+  await site.change(...profiles);
+  const times: number[] = [];
+  for (const one of receivers)
+    one.answer = () => {
+      times.push(performance.now());
+      return 204;
+    };
+  const perSecond = 50;
+  site.node(15_000, new Pace(() => 0, perSecond));
+  await until("all are accepted", () => times.length === 160);
+  // As many as come in a tenth of a second may come at once.
+  const others = 160 - (0.1 * perSecond + 2);
+  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan((others / perSecond) * 1_000);
 });
 
 test("a process that dies repeats what was in flight, and nothing that was accepted behind it", async () => {

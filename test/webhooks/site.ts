@@ -23,6 +23,7 @@ import {
   type DeliveryEvent,
   WEBHOOKS_LEASE,
 } from "../../src/webhooks/deliveries.ts";
+import { Pace } from "../../src/webhooks/dispatching/pace.ts";
 import { createSender } from "../../src/webhooks/signed-sender.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { openMaker } from "../support/events.ts";
@@ -67,7 +68,7 @@ export interface Site {
   /** A process that does not deliver. */
   readonly idle: Deliveries;
   /** A process that delivers. */
-  node(leaseMs?: number): Node;
+  node(leaseMs?: number, pace?: Pace): Node;
   profile(): Promise<ProfileId>;
   /** Each is an event of this profile, published. */
   change(...profiles: readonly ProfileId[]): Promise<void>;
@@ -110,7 +111,7 @@ export async function openSite(): Promise<Site> {
   const events = eventsOf(database);
   let changes = 0;
 
-  const deliveriesOf = (own: Database, leaseMs: number, log: DeliveryEvent[]): Deliveries =>
+  const deliveriesOf = (own: Database, leaseMs: number, log: DeliveryEvent[], pace = new Pace()): Deliveries =>
     createDeliveries({
       database: own,
       clock,
@@ -129,6 +130,7 @@ export async function openSite(): Promise<Site> {
       recordDisabled: async () => undefined,
       log: (event) => void log.push(event),
       leaseMs,
+      pace,
     });
   const idle = deliveriesOf(database, 15_000, []);
 
@@ -157,10 +159,10 @@ export async function openSite(): Promise<Site> {
       } as const;
       return unwrap(await webhooks.create(customerId, request, idle.begin, TESTER)).webhook;
     },
-    node: (leaseMs = 15_000) => {
+    node: (leaseMs = 15_000, pace = new Pace()) => {
       const own = db.another();
       const log: DeliveryEvent[] = [];
-      const deliveries = deliveriesOf(own, leaseMs, log);
+      const deliveries = deliveriesOf(own, leaseMs, log, pace);
       deliveries.start();
       let isKilled = false;
       closing.push(async () => {

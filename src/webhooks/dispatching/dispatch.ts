@@ -59,7 +59,7 @@ export class Dispatch {
   readonly #idle = new WakeSignal();
   readonly #abort = new AbortController();
   readonly #inFlight = new InFlight();
-  readonly #pace = new Pace();
+  readonly #pace: Pace;
   #tickedAtMs = performance.now();
   /** How often this process was stopped, and up to which time of these it has looked whose its webhooks are. */
   #stops = 0;
@@ -80,6 +80,7 @@ export class Dispatch {
     this.#lease = lease;
     this.#outage = outage;
     this.#retention = new Retention(options);
+    this.#pace = options.pace ?? new Pace();
     this.#writer = new ProgressWriter({
       ...options,
       onFailure: (error) => outage.failed(error),

@@ -6,6 +6,7 @@ import type { ComparedClock } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import type { Outcome } from "../queues/delivery-queue.ts";
 import type { BodyOf, Sender } from "../sender.ts";
+import type { Pace } from "./pace.ts";
 
 export type DeliveryEvent =
   /** This process has the lease, and no longer has it. */
@@ -43,5 +44,7 @@ export interface DispatcherOptions {
   readonly recordDisabled: () => Promise<unknown>;
   /** Must not throw. */
   readonly log: (event: DeliveryEvent) => void;
+  /** Only tests have one of their own. */
+  readonly pace?: Pace;
   readonly leaseMs?: number;
 }

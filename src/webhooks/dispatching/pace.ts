@@ -22,14 +22,16 @@ const ADAPT_MS = 100;
 /** All times are of the process. */
 export class Pace {
   readonly #utilization: () => number;
+  readonly #ofCustomerPerSecond: number;
   #adaptedAtMs = 0;
   #perSecond = MOST_PER_SECOND;
   #restedAtMs = 0;
   readonly #restedAtMsOf = new Map<CustomerId, number>();
 
   /** @param utilization which part of the time since the last call the thread was busy, from 0 to 1 */
-  constructor(utilization = utilizationOfThread()) {
+  constructor(utilization = utilizationOfThread(), ofCustomerPerSecond = MOST_OF_CUSTOMER_PER_SECOND) {
     this.#utilization = utilization;
+    this.#ofCustomerPerSecond = ofCustomerPerSecond;
   }
 
   /** Of all customers together. */
@@ -59,7 +61,7 @@ export class Pace {
   onTaken(customerId: CustomerId, nowMs: number): void {
     this.#restedAtMs = Math.max(this.#restedAtMs, nowMs) + 1_000 / this.#perSecond;
     const ofCustomer = Math.max(this.#restedAtMsOf.get(customerId) ?? 0, nowMs);
-    this.#restedAtMsOf.set(customerId, ofCustomer + 1_000 / MOST_OF_CUSTOMER_PER_SECOND);
+    this.#restedAtMsOf.set(customerId, ofCustomer + 1_000 / this.#ofCustomerPerSecond);
   }
 }
 
