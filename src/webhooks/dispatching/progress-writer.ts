@@ -10,7 +10,7 @@ import { type WebhookChanges, writeChanges } from "../store.ts";
 import type { Line } from "./line.ts";
 
 /** As long as a write took, so that writing takes at most half of the time; within these. */
-const SHORTEST_REST_MS = 5;
+const SHORTEST_REST_MS = 20;
 const LONGEST_REST_MS = 50;
 const FAILURE_PAUSE_MS = 500;
 const LINES_AT_ONCE = 500;
