@@ -74,6 +74,8 @@ test("an estimated total may be too low or too high", () => {
 test.each([
   [2, "1 of 2, 30 a minute, 2 s left"],
   [100, "1 of 2, 36 an hour, 1 min 40 s left"],
+  [3_599, "1 of 2, 1 an hour, 59 min 59 s left"],
+  [3_600, "1 of 2, 1 an hour, 1 h 0 min left"],
 ])("a slow step of %d s shows its rate in a longer time", (seconds, text) => {
   const texts: string[] = [];
   const stream = { isTTY: true, columns: 80, write: (line: string) => texts.push(line) > 0 };
@@ -91,4 +93,5 @@ test("it can show nothing, and is where work is interrupted", () => {
   progress.add(1);
   stopping.abort(new Error("enough"));
   expect(() => progress.add(1)).toThrow("enough");
+  expect(() => progress.step("the next step")).toThrow("enough");
 });
