@@ -108,6 +108,11 @@ test.each<[Partial<ServerSettings>, Partial<LogArchive>, string[]]>([
   ],
   [
     {},
+    { secondsSinceArchived: 3_600, current: "00000002000000000000000D" },
+    ["archive-behind: 2 segments wait, and none was archived for 60 minutes"],
+  ],
+  [
+    {},
     { secondsSinceArchived: undefined, lastArchived: undefined },
     ["archive-behind: archiving is on, and nothing was archived yet"],
   ],
@@ -181,10 +186,11 @@ test.each<[string, LastVerify | undefined, string[]]>([
     { finishedAt: ago(1), sound: false },
     ["verify-failed: parbook verify of 2026-11-23T05:00:00.000Z found differences"],
   ],
+  ["of two days ago", { finishedAt: ago(48), sound: true, checkpointAt: ago(80) }, []],
   [
-    "of three days ago",
-    { finishedAt: ago(73), sound: true, checkpointAt: ago(80) },
-    ["verify-old: parbook verify last ran on 2026-11-20T05:00:00.000Z"],
+    "of more than two days ago",
+    { finishedAt: ago(49), sound: true, checkpointAt: ago(80) },
+    ["verify-old: parbook verify last ran on 2026-11-21T05:00:00.000Z"],
   ],
   [
     "without a checkpoint",
@@ -200,6 +206,8 @@ test("fewer open files than the connections need are found, with what becomes of
   const roles = new Set(["api", "auth"] as const);
   expect(judgeOpenFiles(20_200, { maxConnections: 10_000, roles })).toEqual([]);
   expect(judgeOpenFiles(Number.POSITIVE_INFINITY, { maxConnections: 10_000, roles })).toEqual([]);
+  // Without the authorization server there is one server less.
+  expect(judgeOpenFiles(10_200, { maxConnections: 10_000, roles: new Set(["api"]) })).toEqual([]);
   expect(judgeOpenFiles(1_024, { maxConnections: 10_000, roles })).toEqual([
     finding(
       "open-files",
