@@ -341,7 +341,7 @@ test("production's database is on this machine or verified by TLS, unless PARBOO
   for (const query of unverified) {
     expect(lines(`postgres://parbook:secret@db/parbook${query}`), query).toEqual([rejected]);
   }
-  const remote = ["localhost/parbook?host=db", "localhost.example.com/parbook", "my-localhost/parbook"];
+  const remote = ["localhost/parbook?host=db", "localhost.example.com/parbook", "127.example.com/parbook"];
   for (const host of remote) expect(lines(`postgres://parbook@${host}`), host).toEqual([rejected]);
   expect(lines("postgres:///parbook")).toEqual([rejected]);
   for (const query of ["?sslmode=verify-full", "?ssl=false&uselibpqcompat=true&sslmode=verify-full"]) {
