@@ -1,5 +1,5 @@
 import { createServer as createHttpsServer } from "node:https";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   certificate,
   ends,
@@ -12,6 +12,7 @@ import {
   receiver,
   SANDBOX,
 } from "../../../test/support/http/outgoing.ts";
+import { type Instant, steadyClock } from "../../std/clock.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { NOT_ALLOWED } from "./outgoing-policy.ts";
 import { OutgoingRequests } from "./outgoing-requests.ts";
@@ -36,6 +37,19 @@ describe("a request", () => {
     const { post } = outgoing();
     for (const _ of [1, 2, 3]) expect(await post(`http://receiver.example:${port}/`)).toEqual(OK);
     expect(new Set(received.map(({ socket }) => socket)).size).toBe(1);
+  });
+
+  test("goes over a connection that is at most a minute old, so that the name is resolved again", async () => {
+    const { port, received } = await receiver();
+    const { post } = outgoing();
+    const url = `http://receiver.example:${port}/`;
+    expect(await post(url)).toEqual(OK);
+    const now = steadyClock.now;
+    const clock = vi.spyOn(steadyClock, "now").mockImplementation(() => (now() + 60_001) as Instant);
+    onTestFinished(() => clock.mockRestore());
+    for (const _ of [1, 2]) expect(await post(url)).toEqual(OK);
+    const [first, second, third] = received.map(({ socket }) => socket);
+    expect([second === first, third === first]).toEqual([true, false]);
   });
 
   test("is sent again at once if the receiver has closed the idle connection meanwhile", async () => {
