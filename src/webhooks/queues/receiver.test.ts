@@ -26,3 +26,17 @@ test("what only fails is tried less and less often, until something is accepted"
   receiver.onOutcome({ kind: "accepted" }, NOW);
   expect(restAfter(FAILED)).toBe(0);
 });
+
+const DAY = 24 * 60 * 60 * 1_000;
+
+test.each([
+  // Five days of failures disable; two days without any attempt begin them anew (docs/decisions/0043-webhooks.md).
+  [5 * DAY - 1, 2 * DAY, undefined],
+  [5 * DAY, 2 * DAY, "failing"],
+  [5 * DAY, 2 * DAY + 1, undefined],
+])("after %d ms of failures, the last of them %d ms ago, another one disables: %s", (since, last, disabling) => {
+  const [failingSince, lastFailureAt] = [NOW - since, NOW - last] as Instant[];
+  const receiver = new Receiver(100, { ...NOTHING_YET, failingSince, lastFailureAt });
+  receiver.onOutcome(FAILED, NOW);
+  expect(receiver.disabling).toBe(disabling);
+});

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
-import { failedRow } from "./retry-schedule.ts";
+import { failedRow, withinSchedule } from "./retry-schedule.ts";
 
 const PAGE = new URL("../../../docs/webhooks.md", import.meta.url);
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, min: 60_000, h: 3_600_000 };
@@ -26,4 +26,14 @@ test("retries are as the page on webhooks says", () => {
   });
   expect(delays(0.5)).toEqual([...onPage, undefined]);
   expect(delays(0)).toEqual([...onPage.map((delay) => 0.9 * delay), undefined]);
+});
+
+test("what a clock that was ahead put off for years is due within the longest delay", () => {
+  const [now, hour] = [Date.parse("2026-11-21T09:30:00Z") as Instant, 3_600_000];
+  const row = { number: 7n, objectId: "object", attempts: 3, lastError: "answered 500", status: "RETRYING" } as const;
+  const put = (at: number) => withinSchedule({ ...row, nextAttemptAt: (now + at) as Instant }, now).nextAttemptAt;
+  expect(put(1.1 * 24 * hour)).toBe(now + 1.1 * 24 * hour);
+  expect(put(10_000 * 24 * hour)).toBeLessThan(now + 28 * hour);
+  const blocked = { ...row, status: "BLOCKED", nextAttemptAt: undefined } as const;
+  expect(withinSchedule(blocked, now)).toEqual(blocked);
 });
