@@ -1,0 +1,57 @@
+/** The next step of a deposit or a withdrawal; which may follow which is tested in test/ledger/external-transfers.test.ts. */
+import { expect, test } from "vitest";
+import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../test/support/states.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { amountOf } from "../money/amount.ts";
+import type { Asset, AssetCode } from "../money/asset.ts";
+import type { Instant } from "../std/clock.ts";
+import type { Uuid } from "../std/id.ts";
+import {
+  type ExternalTransfer,
+  externalTransferKey,
+  externalTransferTable,
+  requestedTransfer,
+} from "./external-transfer.ts";
+import { decideStep, type Step } from "./steps.ts";
+import type { Transfer } from "./transfer.ts";
+
+const acme = "0190d5a4-7e1b-7c3d-8a2f-000000000001" as CustomerId;
+const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" as Uuid;
+const REQUESTED_AT = 5_000 as Instant;
+const USD: Asset = { code: "USD" as AssetCode, kind: "fiat", precision: 2 };
+const profile = profileOf(acme);
+const TRANSFER = { id: ID, customerId: acme, asset: USD.code, amount: amountOf("10"), createdAt: REQUESTED_AT };
+const DEPOSIT = {
+  ...TRANSFER,
+  type: "WIRE_DEPOSIT",
+  toProfileId: profile.id,
+  toCustomerId: acme,
+} as unknown as Transfer;
+const WITHDRAWAL = { ...TRANSFER, type: "WIRE_WITHDRAWAL", fromProfileId: profile.id } as unknown as Transfer;
+
+function decide(transfer: Transfer, step: Step, now: number, ...rows: readonly Row[]) {
+  const steps: ExternalTransfer = { ...requestedTransfer(acme, ID, REQUESTED_AT), version: 1n };
+  const row: Row = [externalTransferTable, externalTransferKey(acme, ID).key, steps];
+  return decideStep(transfer, USD, step, stateOf(row, profileRow(profile), ...rows), now as Instant);
+}
+
+test("a deposit is completed if its profile has room for it, and may fail without", () => {
+  // A balance stays below 10^29.
+  const full = accountRow(profile, "USD", { available: "1", pending: "99999999999999999999999999989" });
+  expect(decide(DEPOSIT, { to: "completed" }, 6_000, full)).toEqual({
+    kind: "rejected",
+    rejection: { code: "balance_too_large", profileId: profile.id, asset: "USD" },
+  });
+  expect(decide(DEPOSIT, { to: "failed", reason: "no room" }, 6_000, full)).toMatchObject({ kind: "done" });
+  const nearly = accountRow(profile, "USD", { available: "1", pending: "99999999999999999999999999988.99" });
+  expect(decide(DEPOSIT, { to: "completed" }, 6_000, nearly)).toMatchObject({ kind: "done" });
+});
+
+test.each([
+  [6_000, 6_000],
+  // By the clock of another node, which is behind.
+  [4_000, 5_000],
+])("a step at %d has the time %d: none is before the one that it follows", (now, updatedAt) => {
+  const decision = decide(WITHDRAWAL, { to: "approved" }, now);
+  expect(decision).toMatchObject({ kind: "done", changes: { states: [{ row: { status: "approved", updatedAt } }] } });
+});
