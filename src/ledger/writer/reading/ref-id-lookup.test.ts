@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Instant, systemClock } from "../../../std/clock.ts";
+import { type Clock, type Instant, systemClock } from "../../../std/clock.ts";
 import type { Uuid } from "../../../std/id.ts";
 import { accept, type Claim } from "../../decision.ts";
 import { Decider } from "../decider.ts";
@@ -20,10 +20,20 @@ const CLAIM: Claim = {
 };
 
 /** Looks up the claim of a command while this record holds the ref_id. */
-async function lookedUp(claim: Claim, holder?: { readonly id: Uuid; readonly closed_at: number | null }) {
+async function lookedUp(claim: Claim, holder?: Holder) {
+  const { lookup, mayClaim, outcomes } = await lookUp(claim, holder);
+  return { mayClaim, outcomes, likely: lookup.isLikelyTaken([{ ...CLAIM, refId: "another" }]) };
+}
+
+interface Holder {
+  readonly id: Uuid;
+  readonly closed_at: number | null;
+}
+
+async function lookUp(claim: Claim, holder?: Holder, clock: Clock = systemClock) {
   const rows = holder === undefined ? [] : [{ customer_id: ACME, kind: "order", ref_id: "once", ...holder }];
   const database = { rows: async () => rows as never };
-  const lookup = new RefIdLookup(database, systemClock, new Decider(BOUNDS));
+  const lookup = new RefIdLookup(database, clock, new Decider(BOUNDS));
   const outcomes: AnyOutcome[] = [];
   const decide = () => accept("done", {});
   const command = { queueKey: ACME, caller: { house: "engine" }, dependsOn: [], claims: [claim], decide };
@@ -31,7 +41,7 @@ async function lookedUp(claim: Claim, holder?: { readonly id: Uuid; readonly clo
   const callbacks = { resolve, reject: () => undefined, onComplete: () => undefined };
   const pending = new PendingCommand(command as never, 0 as Instant, callbacks);
   const [ready] = await lookup.lookUp([pending]);
-  return { mayClaim: ready === pending, outcomes, likely: lookup.isLikelyTaken([{ ...CLAIM, refId: "another" }]) };
+  return { lookup, mayClaim: ready === pending, outcomes };
 }
 
 const FREE = { mayClaim: true, outcomes: [], likely: false };
@@ -56,4 +66,15 @@ test("a record of a kind that never releases its ref_id holds it for ever", asyn
 test("a ref_id that is expected to be taken says nothing about what else its customer sends", async () => {
   const expected = { ...TAKEN, likely: false };
   expect(await lookedUp({ ...CLAIM, likelyTaken: true }, { id: OTHER, closed_at: null })).toEqual(expected);
+});
+
+test("what a customer sends is expected to be taken for ten seconds after it has repeated a ref_id", async () => {
+  let now = 1_000 as Instant;
+  const { lookup } = await lookUp(CLAIM, { id: OTHER, closed_at: null }, { now: () => now });
+  const isLikely = (at: number): boolean => {
+    now = at as Instant;
+    lookup.removeExpired();
+    return lookup.isLikelyTaken([{ ...CLAIM, refId: "another" }]);
+  };
+  expect([isLikely(10_999), isLikely(11_000)]).toEqual([true, false]);
 });
