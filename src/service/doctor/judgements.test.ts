@@ -5,7 +5,7 @@ import type { LastVerify } from "../../verify/last-verify.ts";
 import { readConfig } from "../config/config.ts";
 import { judgeEncryptionKeys } from "./examine-database.ts";
 import { judgeLastVerify, judgeNodeVersion, judgeOpenFiles, judgeSettings, judgeUser } from "./examine-node.ts";
-import { accept, type Finding, finding, lineOf } from "./finding.ts";
+import { accept, type Finding, finding, lineOf, sortFindings } from "./finding.ts";
 import { judgeIdleSlots, judgeLogArchive, type LogArchive } from "./log-archive.ts";
 import { judgeDurability, judgeServer, judgeSupport, judgeVersion, type ServerSettings } from "./server-settings.ts";
 import { judgeStandbys, type Standbys } from "./standbys.ts";
@@ -258,4 +258,12 @@ test("what is accepted is a note, and nothing else changes", () => {
     "fsync: fsync is off; a crash of its machine loses changes that were answered, and can damage all. Do: switch it on; or accept it: PARBOOK_ACCEPT=fsync",
     "role: it is a superuser; a bug or a stolen password could rewrite the ledger. Do: use another",
   ]);
+});
+
+test("the worst is shown first, and what is accepted among the notes", () => {
+  const found = (["one-node", "checksums", "fsync", "role", "no-standby"] as const).map((name) =>
+    finding(name, "", ""),
+  );
+  const sorted = sortFindings(accept(found, new Set(["fsync"])));
+  expect(sorted.map(({ name }) => name)).toEqual(["role", "no-standby", "checksums", "fsync", "one-node"]);
 });
