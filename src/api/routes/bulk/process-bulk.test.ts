@@ -103,3 +103,12 @@ test("no item is begun once the token has ended", async () => {
   expect(begun).toEqual(upTo(256));
   expect(body).toMatchObject({ items: { 299: { problem: { status: 401 } } } });
 });
+
+test("a bulk of which no item could be begun in time is 503, and none is begun", async () => {
+  const { begun, bulk } = await start();
+  const now = performance.now.bind(performance);
+  let asked = 0;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + 21_000 * asked++);
+  onTestFinished(() => clock.mockRestore());
+  expect([(await bulk(3)).status, begun]).toEqual([503, []]);
+});
