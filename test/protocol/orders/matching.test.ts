@@ -8,8 +8,11 @@ import { startTestService, type TestService } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 
 let service: TestService;
+/** Placed first: the shortest life of an order is 10 s, in which the other tests run. */
+let expiring: ReturnType<typeof placeExpiring>;
 beforeAll(async () => {
   service = await startTestService();
+  expiring = placeExpiring();
 });
 afterEach(() => expectBooksBalance(service.db.owner));
 afterAll(() => service.close());
@@ -178,25 +181,6 @@ test("a halted market triggers no stops and rejects accepted orders; once resume
   expect(tell(await maker.received(bid.id))).toBe("OPEN 2 at 1");
 });
 
-test("GTT orders are cancelled within a second of their time: partly filled, resting, and waiting for a trigger", async () => {
-  const [maker, taker] = await open("WIFUSD", "WIF");
-  const expiry = { time_in_force: "GTT", expiration_date: String(Date.now() + 12_000) };
-  const partly = await maker.place(limit(BUY, "2", "1", expiry));
-  const resting = await maker.place(limit(BUY, "2", "0.9", expiry));
-  const waiting = await maker.place({ ...limit(BUY, "2", "3", expiry), type: "STOP_LIMIT", stop_price: "2" });
-  await taker.place(limit(SELL, "1", "1"));
-  const ids = [partly, resting, waiting].map(({ id }) => id);
-  await until("two seconds are left", () => Date.now() > Number(expiry.expiration_date) - 2_000);
-  const ended = await Promise.all(ids.map((id) => maker.closed(id)));
-  expect(ended.map(tell)).toEqual(["CANCELLED 1 at 1", "CANCELLED", "CANCELLED"]);
-  for (const { modified_at } of ended) {
-    const late = Date.parse(modified_at) - Number(expiry.expiration_date);
-    expect(late).toBeGreaterThanOrEqual(0);
-    expect(late).toBeLessThan(1_000);
-  }
-  expect(await maker.balance("USD")).toBe("999999.0003/0");
-});
-
 test("pages of executions read during trading miss and repeat nothing", async () => {
   const [maker, taker] = await open("SKYUSD", "SKY");
   const trade = async (): Promise<void> => {
@@ -263,4 +247,28 @@ test("cancel against fill and halt against fill: one wins, and the record says w
   const filled = endings.get("FILLED") ?? 0;
   expect(await taker.balance("ONDO")).toBe(`${1000 + filled}/0`);
   expect(await maker.balance("ONDO")).toBe(`${1000 - filled}/0`);
+});
+
+async function placeExpiring() {
+  const [maker, taker] = await open("WIFUSD", "WIF");
+  const expiresAt = Date.now() + 12_000;
+  const expiry = { time_in_force: "GTT", expiration_date: String(expiresAt) };
+  const partly = await maker.place(limit(BUY, "2", "1", expiry));
+  const resting = await maker.place(limit(BUY, "2", "0.9", expiry));
+  const waiting = await maker.place({ ...limit(BUY, "2", "3", expiry), type: "STOP_LIMIT", stop_price: "2" });
+  await taker.place(limit(SELL, "1", "1"));
+  return { maker, ids: [partly, resting, waiting].map(({ id }) => id), expiresAt };
+}
+
+test("GTT orders are cancelled within a second of their time: partly filled, resting, and waiting for a trigger", async () => {
+  const { maker, ids, expiresAt } = await expiring;
+  await until("two seconds are left", () => Date.now() > expiresAt - 2_000);
+  const ended = await Promise.all(ids.map((id) => maker.closed(id)));
+  expect(ended.map(tell)).toEqual(["CANCELLED 1 at 1", "CANCELLED", "CANCELLED"]);
+  for (const { modified_at } of ended) {
+    const late = Date.parse(modified_at) - expiresAt;
+    expect(late).toBeGreaterThanOrEqual(0);
+    expect(late).toBeLessThan(1_000);
+  }
+  expect(await maker.balance("USD")).toBe("999999.0003/0");
 });
