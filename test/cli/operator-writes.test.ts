@@ -146,3 +146,63 @@ test("the writes of the last day are listed, of an earlier time with --since, an
   expect(await whatOf("--since", hoursAgo(24))).toEqual([]);
   await db.owner.rows("update batch set at = at + interval '25 hours'");
 });
+
+const NOBODY = "0190d5a4-0000-7000-8000-000000000002";
+
+test("the operator sets fees, and a rejected change says why", async () => {
+  const made = await recordOf<{ id: string }>("customer", "create", "--name", "Desk");
+  const tiers = ["0:0.004:0.0002", "50000:0.002:0.0002"];
+  const listed = {
+    market: "ETHUSD",
+    tiers: [
+      { minimum_gross: "0", taker_rate: "0.004", maker_rebate: "0.0002" },
+      { minimum_gross: "50000", taker_rate: "0.002", maker_rebate: "0.0002" },
+    ],
+    agreements: [],
+    more: false,
+  };
+  expect(await recordOf("fee", "set", "ETHUSD", ...tiers)).toEqual(listed);
+  const agreed = { customer_id: made.id, taker_rate: "0.001", maker_rebate: "0.001" };
+  const rates = ["--customer", made.id, "--taker-rate", "0.001", "--maker-rebate"];
+  expect(await recordOf("fee", "agree", "ETHUSD", ...rates, "0.001")).toEqual({
+    market: "ETHUSD",
+    ...agreed,
+  });
+  const prose = await run(["fee", "list", "ETHUSD"]);
+  const low = await run(["fee", "set", "ETHUSD", "0:0.0009:0"]);
+  const precise = await run(["fee", "set", "ETHUSD", "0:0.00351:0"]);
+  const unknown = await run(["fee", "list", "NOPEUSD"]);
+  const nobodys = ["--customer", NOBODY, "--taker-rate", "0.1", "--maker-rebate", "0"];
+  const stranger = await run(["fee", "agree", "ETHUSD", ...nobodys]);
+  expect(prose.stdout).toBe(
+    [
+      "30-day volume  taker rate  maker rebate",
+      "0              0.004       0.0002",
+      "50000          0.002       0.0002",
+      "",
+      "agreed with customer                  taker rate  maker rebate  name",
+      `${made.id}  0.001       0.001         Desk`,
+      "",
+    ].join("\n"),
+  );
+  expect(low).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr:
+      "the highest maker rebate on ETHUSD, 0.001, would exceed its lowest taker rate, 0.0009, across all tiers and agreements: rebates are paid out of commissions\n",
+  });
+  expect(precise).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(precise.stderr).toMatch(/'0:0.00351:0' is invalid.* Must be a rate from 0 to below 1 with at most 4 decimals/);
+  expect(unknown).toEqual({ exitCode: 1, stdout: "", stderr: "market not found: NOPEUSD\n" });
+  expect(stranger).toEqual({ exitCode: 1, stdout: "", stderr: `customer not found: ${NOBODY}\n` });
+  expect(await recordOf("fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
+    market: "ETHUSD",
+    customer_id: made.id,
+  });
+  expect(await run(["fee", "end", "ETHUSD", "--customer", made.id])).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: `no agreement with customer ${made.id} on ETHUSD\n`,
+  });
+  expect(await recordOf("fee", "list", "ETHUSD")).toEqual(listed);
+});

@@ -28,8 +28,6 @@ afterAll(async () => {
   await data.remove();
 });
 
-/** Nobody's. */
-const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 test("the start prints a tour that fits a screen and whose lines work in sh and bash", async () => {
@@ -129,64 +127,6 @@ test("the operator's commands work while the service runs", async () => {
   expect(await listed.json()).toMatchObject({ items: [{ ref_id: "wire-1" }] });
 });
 
-test("the operator sets fees, and a rejected change says why", async () => {
-  const made = (await answerOf(settings, "customer", "create", "--name", "Desk")) as { id: string };
-  const tiers = ["0:0.004:0.0002", "50000:0.002:0.0002"];
-  const listed = {
-    market: "ETHUSD",
-    tiers: [
-      { minimum_gross: "0", taker_rate: "0.004", maker_rebate: "0.0002" },
-      { minimum_gross: "50000", taker_rate: "0.002", maker_rebate: "0.0002" },
-    ],
-    agreements: [],
-    more: false,
-  };
-  expect(await answerOf(settings, "fee", "set", "ETHUSD", ...tiers)).toEqual(listed);
-  const agreed = { customer_id: made.id, taker_rate: "0.001", maker_rebate: "0.001" };
-  const rates = ["--customer", made.id, "--taker-rate", "0.001", "--maker-rebate"];
-  expect(await answerOf(settings, "fee", "agree", "ETHUSD", ...rates, "0.001")).toEqual({
-    market: "ETHUSD",
-    ...agreed,
-  });
-  const [prose, low, precise, unknown, stranger] = await Promise.all([
-    parbook(settings, "fee", "list", "ETHUSD"),
-    parbook(settings, "fee", "set", "ETHUSD", "0:0.0009:0"),
-    parbook(settings, "fee", "set", "ETHUSD", "0:0.00351:0"),
-    parbook(settings, "fee", "list", "NOPEUSD"),
-    parbook(settings, "fee", "agree", "ETHUSD", "--customer", CUSTOMER, "--taker-rate", "0.1", "--maker-rebate", "0"),
-  ]);
-  expect(prose.stdout).toBe(
-    [
-      "30-day volume  taker rate  maker rebate",
-      "0              0.004       0.0002",
-      "50000          0.002       0.0002",
-      "",
-      "agreed with customer                  taker rate  maker rebate  name",
-      `${made.id}  0.001       0.001         Desk`,
-      "",
-    ].join("\n"),
-  );
-  expect(low).toEqual({
-    exitCode: 1,
-    stdout: "",
-    stderr:
-      "the highest maker rebate on ETHUSD, 0.001, would exceed its lowest taker rate, 0.0009, across all tiers and agreements: rebates are paid out of commissions\n",
-  });
-  expect(precise).toMatchObject({ exitCode: 2, stdout: "" });
-  expect(precise.stderr).toMatch(/'0:0.00351:0' is invalid.* Must be a rate from 0 to below 1 with at most 4 decimals/);
-  expect(unknown).toEqual({ exitCode: 1, stdout: "", stderr: "market not found: NOPEUSD\n" });
-  expect(stranger).toEqual({ exitCode: 1, stdout: "", stderr: `customer not found: ${CUSTOMER}\n` });
-  expect(await answerOf(settings, "fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
-    market: "ETHUSD",
-    customer_id: made.id,
-  });
-  expect(await parbook(settings, "fee", "end", "ETHUSD", "--customer", made.id)).toEqual({
-    exitCode: 1,
-    stdout: "",
-    stderr: `no agreement with customer ${made.id} on ETHUSD\n`,
-  });
-  expect(await answerOf(settings, "fee", "list", "ETHUSD")).toEqual(listed);
-});
 /** Each command is a process of its own, which takes its time on a busy machine. */
 const SEVERAL_COMMANDS = { timeout: 120_000 };
 
