@@ -171,6 +171,12 @@ test("what never changes has one event, and nothing behind it is searched", asyn
   expect(found).toMatchObject({ events: [{ object: { value: { id } } }], isLast: true });
   const { last } = await events.bounds(customerId);
   expect(last - found.searchedTo).toBeGreaterThan(50n);
+  // Ids may be from a clock that was ahead of the publisher's.
+  const publishedEarlier = (by: string) =>
+    db.owner.rows(`update event_cut set at = at - interval '${by}'; update event set at = at - interval '${by}'`);
+  await publishedEarlier("50 s");
+  expect((await events.list({ customerId, objectId: id, after: 0n, limit: 10 })).events).toHaveLength(1);
+  await publishedEarlier("-50 s");
 });
 
 test("a filter by profile reads no objects of others, and a search ends when its reader has gone", async () => {
@@ -266,11 +272,24 @@ test("old events are removed; the list says where it begins, and numbers go on",
   ]);
   await books.convert();
   await books.publish();
-  const { events: later } = await events.list({ customerId, after: BigInt(STORY.length + 2), limit: 100 });
-  expect(later.map(({ number, type }) => `${number} ${type}`)).toEqual([
+  const { events: next } = await events.list({ customerId, after: BigInt(STORY.length + 2), limit: 100 });
+  expect(next.map(({ number, type }) => `${number} ${type}`)).toEqual([
     `${STORY.length + 3} conversion.created`,
     `${STORY.length + 4} conversion.settled`,
   ]);
+  const later = { now: () => (Date.now() + 60_000) as Instant };
+  await removeOldEvents(db.database, { clock: later, keptMs: 1_000 });
+  expect(await events.bounds(customerId)).toEqual({ first: 0n, last: BigInt(STORY.length + 4) });
+});
+
+test("no event is earlier than the one before it, though the clock of one publisher was ahead of the next one's", async () => {
+  const ahead = { now: () => (Date.now() + 60_000) as Instant };
+  await (await openMaker(db.database, "test", ahead))();
+  await books.transfer("1");
+  await books.publish();
+  const times = (await all()).map(({ createdAt }) => createdAt);
+  expect(times).toHaveLength(STORY.length + 2);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
 });
 
 test("an object whose events were removed has its state from the chain", async () => {

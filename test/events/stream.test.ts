@@ -95,6 +95,10 @@ test("a stream resumes behind Last-Event-ID, which goes before after_number", as
   await has(asked, 1);
   expect(resumed.messages.map(({ id }) => id)).toEqual(["3", "4"]);
   expect(asked.messages.map(({ id }) => id)).toEqual(["4"]);
+  // HTML, section 9.2.3: of a reader that has no event yet.
+  const first = await open("?after_number=3", { lastId: "" });
+  await has(first, 1);
+  expect(first.messages.map(({ id }) => id)).toEqual(["4"]);
   expect((await open("", { lastId: "x" })).status).toBe(400);
   // As after a restore.
   expect((await open("", { lastId: "5" })).status).toBe(400);
