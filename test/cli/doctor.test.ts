@@ -1,5 +1,6 @@
 /** `parbook doctor` on databases in states of all kinds, as a service in production would be started on them. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
@@ -133,8 +134,14 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
   ],
   [
     "a bound of connections",
-    () => db.owner.rows(`alter database ${name} connection limit 50`),
-    () => db.owner.rows(`alter database ${name} connection limit -1`),
+    async () => {
+      await db.owner.rows(`alter database ${name} connection limit 50`);
+      await db.owner.rows(`alter role ${db.connection.user} connection limit 200`);
+    },
+    async () => {
+      await db.owner.rows(`alter database ${name} connection limit -1`);
+      await db.owner.rows(`alter role ${db.connection.user} connection limit -1`);
+    },
     ["warning connections: 50 connections are allowed, two nodes and an operator need 60"],
   ],
   [
@@ -168,6 +175,16 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     ["warning markets-unserved: no node serves"],
   ],
   [
+    "a node whose lease has ended, or that had it from a clock far ahead, does not run: nothing",
+    () =>
+      db.owner.rows(
+        `insert into lease (name, holder, fence, expires_at)
+         values ('slot/0', 'a', 1, clock_timestamp() - interval '1 s'), ('slot/1', 'b', 1, clock_timestamp() + interval '1 hour')`,
+      ),
+    () => db.owner.rows("delete from lease"),
+    [],
+  ],
+  [
     "the demo of a sandbox in the data directory",
     () => writeFile(join(directory, "demo.json"), "{}"),
     async () => undefined,
@@ -182,6 +199,19 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     },
     async () => undefined,
     ["warning secret-files:"],
+  ],
+  [
+    "a certificate that ends in six days, with a key that the group can replace",
+    async () => {
+      const [cert, key] = [join(directory, "crt"), join(directory, "key")];
+      const made = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "6"];
+      execFileSync("openssl", ["req", ...made, "-subj", "/CN=api", "-keyout", key, "-out", cert], { stdio: "ignore" });
+      await chmod(key, 0o620);
+      vi.stubEnv("PARBOOK_TLS_CERT", cert);
+      vi.stubEnv("PARBOOK_TLS_KEY", key);
+    },
+    async () => undefined,
+    ["warning certificate-ends: PARBOOK_TLS_CERT ends on", "warning secret-files:"],
   ],
   [
     "a verify that has found something",
