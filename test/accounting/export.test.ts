@@ -110,6 +110,13 @@ test("every journal is there once, with its cause and what it leads to", async (
   await expectBooksBalance(db.database);
 });
 
+test("how much will be exported is known before, to the last batch", async () => {
+  let [announced, done] = [0, 0];
+  const counting = { onBegin: (batches: number) => (announced = batches), onBatch: () => (done += 1) };
+  for await (const _ of exportJournals(db.database, "ledger", counting));
+  expect([announced, announced > 10]).toEqual([done, true]);
+});
+
 test("every part of every account is asserted, also where it is zero", async () => {
   const accounts = await db.database.rows<{ parts: number }>(
     "select case when house is null or house = 'reserve' then 3 else 1 end as parts from account",
