@@ -188,6 +188,10 @@ test("a customer has at most 100 webhooks", async () => {
   expect(await webhooks.create(customerId, REQUEST, nowhere, ACME)).toEqual(
     reject({ code: "too_many_webhooks", limit: 100, of: "all" }),
   );
+  await testing.owner.rows("update webhook set deleted_at = now() where customer_id = $1 and name = 'webhook 1'", [
+    customerId,
+  ]);
+  expect((await created()).status).toBe("ACTIVE");
 });
 
 test("nobody finds, changes or deletes the webhook of another customer, or one that is deleted", async () => {
@@ -219,6 +223,12 @@ test("former secrets sign until the overlap ends, and at most two of a kind do",
   const second = unwrap(await webhooks.rotateSecret(customerId, id, DAY, ACME));
   expect(await kinds()).toEqual(["v1", "v1", "v1a", "v1a"]);
   expect(second.webhook).toMatchObject({ version: 3n, publicKeys: [expect.any(String), first.webhook.publicKeys[0]] });
+  // In the database's time, which is not the test's.
+  await testing.owner.rows(
+    "update webhook_secret set expires_at = now() - interval '1 s' where webhook_id = $1 and expires_at is not null and kind = 'v1a'",
+    [id],
+  );
+  expect(await webhooks.findPublicKeys(id)).toEqual([second.webhook.publicKeys[0]]);
   const loaded = await deliverable(id);
   now = (now + DAY) as Instant;
   expect(loaded?.signingSecrets).toHaveLength(2);
