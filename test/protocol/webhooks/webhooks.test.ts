@@ -206,6 +206,12 @@ test("what was given up counts in its event, and is delivered again on demand", 
   const again = await call("POST", `/${id}/replay`, { from_number: event.number });
   expect([again.status, again.body]).toEqual([200, { from_number: event.number }]);
   await until("it came a third time", () => count() === 3);
+  // A time between two milliseconds is behind the events of the first.
+  const all: { number: number; created_at: string }[] = (await service.call("GET", "/v2/events", { as: acme.token }))
+    .body.events;
+  const next = all.find(({ created_at: at }) => at > event.created_at)?.number ?? all.length + 1;
+  const fromTime = await call("POST", `/${id}/replay`, { from_time: event.created_at.replace("Z", "1Z") });
+  expect([fromTime.status, fromTime.body]).toEqual([200, { from_number: next }]);
 });
 
 test("what waits is counted, from when on, and when it is tried again", async () => {
