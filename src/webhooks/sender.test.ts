@@ -36,7 +36,7 @@ test("without an answer an attempt has failed, with the reason cut to what is st
 });
 
 test("an attempt was made when its request began", () => {
-  const what = { webhookId: "w" as WebhookId, id: "a" as Uuid, number: 7n, events: 1 };
+  const what = { webhookId: "w" as WebhookId, id: "a" as Uuid, messageId: "m", number: 7n, events: 1 };
   expect(attemptOf(what, answered(204), { kind: "accepted" }, NOW)).toEqual({
     ...what,
     at: NOW - 40,
