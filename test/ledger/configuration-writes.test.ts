@@ -167,6 +167,12 @@ test.for([
   ["does not match batch", `update configuration_write set caller = '{"operator": "eve"}' where subject = 'd'`],
   ["does not match batch", `update configuration_write set details = '{}' where subject = 'd'`],
   [
+    "does not match batch",
+    `insert into configuration_write
+     select gen_random_uuid(), at, caller, kind, subject, null, details, 2, slot, batch
+       from configuration_write where subject = 'd'`,
+  ],
+  [
     "has gone back to version 1",
     "update configuration_write set version = 1, slot = null, batch = null where subject = 'd'",
   ],
@@ -182,6 +188,17 @@ test.for([
     expect.stringContaining(message as string),
   ]);
   expect((await verifyAll(db.database)).sound).toBe(true);
+});
+
+test("a record without a time by the service's role, does not keep others from being sealed", async () => {
+  await db.database.rows(
+    `insert into configuration_write (id, at, caller, kind, subject, details, version)
+     select gen_random_uuid(), at, '{"operator": "eve", "operation": "none"}', 'client', 'timeless', '{}', 1
+       from unnest('{infinity,-infinity}'::timestamptz[]) at`,
+  );
+  await clients.create({ customerId, clientId: "e", scopes: ["*"] }, OPERATOR);
+  expect(await recorded()).toMatchObject([{ subject: "e" }]);
+  await db.owner.rows("delete from configuration_write where subject = 'timeless'");
 });
 
 test("the service's role cannot change or remove a record, sealed or not", async () => {
