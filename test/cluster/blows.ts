@@ -202,17 +202,6 @@ export const BLOWS = {
     await cluster.untilWhole();
     return injection;
   },
-
-  /** The synchronous standby's: another one gets its place. */
-  "standby-disk-full": async ({ site: cluster, more }) => {
-    const standby = await cluster.memberWithRole("sync_standby");
-    await fillUntilEnded(cluster, standby);
-    const injection = now();
-    await more(20);
-    cluster.disk(standby).makeRoom();
-    await cluster.untilWhole();
-    return injection;
-  },
 } as const satisfies Record<string, Blow>;
 
 export type BlowName = keyof typeof BLOWS;
