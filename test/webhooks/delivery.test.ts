@@ -260,6 +260,26 @@ test("a process that dies repeats what was in flight, and nothing that was accep
   expect(await site.rows(webhook)).toEqual([]);
 });
 
+test("a process that was stopped looks whose its webhooks are before it sends", async () => {
+  const profiles = await Promise.all(upTo(3).map(() => site.profile()));
+  const receiver = await site.receiver();
+  await site.webhook({ url: receiver.url, deliveryOrder: "any" });
+  const first = (await site.lastNumber()) + 1;
+  await site.change(...profiles);
+  const intervalMs = 2_000;
+  site.node(15_000, new Pace(() => 0, 1_000 / intervalMs));
+  await until("the first is accepted, and written", async () => {
+    const attempts = await site.db.database.rows("select from webhook_attempt");
+    return attempts.length === 1;
+  });
+  // Somebody has taken it over.
+  await site.db.owner.rows("update webhook_progress set version = version + 1");
+  expect(receiver.accepted()).toEqual([first]);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, intervalMs + 100);
+  await until("all are accepted", () => receiver.accepted().length >= 3);
+  expect(receiver.accepted()).toEqual([first, first + 1, first + 2]);
+});
+
 test("a receiver that never answers delays nobody else", async () => {
   const a = await site.profile();
   const [dead, live] = [await site.receiver(), await site.receiver()];
