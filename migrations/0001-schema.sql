@@ -303,7 +303,7 @@ comment on column customer.disabled_at is
   'From then on neither the secrets nor the tokens of its clients are accepted. Its money and its orders stay. Null: it '
   'is enabled.';
 comment on index customer_pkey is 'The customer of an id, and foreign keys.';
-comment on index customer_names_differ is 'No query: it keeps names apart, so that an operator cannot take one customer for another.';
+comment on index customer_names_differ is 'The customer of a name, for commands. It keeps names apart: no operator takes one customer for another.';
 create index customer_disabled on customer (disabled_at) where disabled_at is not null;
 comment on index customer_disabled is 'Whose clients are disabled of late: every node asks every two seconds.';
 

@@ -274,7 +274,7 @@ create table customer (
   disabled_at timestamp with time zone,
   -- The customer of an id, and foreign keys.
   constraint customer_pkey PRIMARY KEY (id),
-  -- No query: it keeps names apart, so that an operator cannot take one customer for another.
+  -- The customer of a name, for commands. It keeps names apart: no operator takes one customer for another.
   constraint customer_names_differ UNIQUE (name)
 );
 -- Whose clients are disabled of late: every node asks every two seconds.

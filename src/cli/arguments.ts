@@ -5,6 +5,8 @@ import { type FeeTier, isRate } from "../catalogue/fee-tiers.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
 import { type Amount, type AmountRejection, parseAmount, ZERO } from "../money/amount.ts";
 import { isScope, SCOPES } from "../oauth/scopes.ts";
+import { isCoinCode } from "../service/config/config.ts";
+import type { Brand } from "../std/brand.ts";
 import { parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
@@ -50,6 +52,17 @@ export function readText(text: string): string {
   const { length } = [...text];
   if (length >= 1 && length <= 100 && !text.includes("\0")) return text;
   throw new InvalidArgumentError("Must have 1 to 100 characters.");
+}
+
+/** A customer's id or name, not looked up yet. */
+export type CustomerReference = Brand<string, "CustomerReference">;
+
+export const readCustomer = (text: string): CustomerReference => readText(text) as CustomerReference;
+
+/** The setting says the same, with its own name. */
+export function readCoin(text: string): string {
+  if (isCoinCode(text)) return text;
+  throw new InvalidArgumentError("Must be a code of 2 to 13 capitals or digits, such as ACMEUSD.");
 }
 
 /** Resolved against the working directory. */

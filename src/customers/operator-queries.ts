@@ -17,6 +17,11 @@ export async function listCustomers(database: Queryable, limit: number): Promise
   return rows.map(customerOf);
 }
 
+export async function findCustomerByName(database: Queryable, name: string): Promise<Customer | undefined> {
+  const [row] = await database.rows<CustomerRow>(`select ${CUSTOMER_COLUMNS} from customer where name = $1`, [name]);
+  return row && customerOf(row);
+}
+
 /** The names of these customers, by id. */
 export async function readNames(database: Queryable, ids: readonly CustomerId[]): Promise<Map<CustomerId, string>> {
   const rows = await database.rows<Pick<CustomerRow, "id" | "name">>(
@@ -24,6 +29,15 @@ export async function readNames(database: Queryable, ids: readonly CustomerId[])
     [ids],
   );
   return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** The nicknames of these profiles, by id. */
+export async function readNicknames(database: Queryable, ids: readonly ProfileId[]): Promise<Map<ProfileId, string>> {
+  const rows = await database.rows<{ id: ProfileId; nickname: string }>(
+    "select id, nickname from profile where id = any($1::uuid[])",
+    [ids],
+  );
+  return new Map(rows.map(({ id, nickname }) => [id, nickname]));
 }
 
 /** The customer of an active or inactive profile. */

@@ -6,14 +6,16 @@ const LONGEST = 48;
 /**
  * The known name that is nearest to a wrong one: equal but for letter case and separators (`profileId`, `range[begin]`),
  * else the one that begins with it (`created_at`), else the one that fewest edits lead to.
+ * @param mostEdits how many at most; default: a third of the letters
  * @returns undefined when none is near
  */
-export function nearestName(wrong: string, known: readonly string[]): string | undefined {
+export function nearestName(wrong: string, known: readonly string[], mostEdits?: number): string | undefined {
   if (wrong.length > LONGEST) return undefined;
   const wanted = plain(wrong);
+  const most = mostEdits ?? Math.max(1, Math.floor(wanted.length / 3));
   const [nearest] = known
     .map((name) => ({ name, distance: distanceBetween(wanted, plain(name)) }))
-    .filter(({ distance }) => distance <= Math.max(1, Math.floor(wanted.length / 3)))
+    .filter(({ distance }) => distance <= most)
     .sort((a, b) => a.distance - b.distance);
   if (nearest?.distance === 0) return nearest.name;
   return known.find((name) => wanted !== "" && plain(name).startsWith(`${wanted}.`)) ?? nearest?.name;

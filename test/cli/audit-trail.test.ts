@@ -103,9 +103,36 @@ test("a customer is renamed, disabled and enabled, and the trail finds what belo
   ]);
   const found = (await trail("--id", acme.id)).map(({ caller }) => caller.operation);
   expect(found).toEqual([
-    ...["customer create", "client create", "client restrict", "client rotate", "client disable", "fee agree"],
-    ...["customer rename", "customer disable", "customer enable"],
+    ...["customer create", "customer create", "profile create", "client create", "client restrict", "client rotate"],
+    ...[
+      "client disable",
+      "fee agree",
+      "deposit",
+      "hold place",
+      "customer rename",
+      "customer disable",
+      "customer enable",
+    ],
   ]);
+});
+
+test("a customer may be named wherever its id may be given, and a name that is misspelt is answered with the right one", async () => {
+  const clients = await json<{ customer_id: string; items: { client_id: string }[] }>(
+    ...["client", "list", "--customer", "Acme Ltd"],
+  );
+  expect(clients).toMatchObject({ customer_id: acme.id, customer_name: "Acme Ltd", items: [{ client_id: "acme" }] });
+  expect(await json("client", "list", "--customer", acme.id)).toEqual(clients);
+  const errorOf = async (...argv: string[]) => (await run(argv)).stderr.trim();
+  const wrong = "customer not found: acme ldt: did you mean Acme Ltd?";
+  expect(await errorOf("client", "create", "--customer", "acme ldt", "--scopes", "*")).toBe(wrong);
+  expect(await errorOf("customer", "disable", "acme ldt")).toBe(wrong);
+  expect(await errorOf("market", "halt", "BTCUS")).toBe("market not found: BTCUS: did you mean BTCUSD?");
+  expect(await errorOf("fee", "list", "BTC-USD")).toBe("market not found: BTC-USD: did you mean BTCUSD?");
+  const money = ["--profile", acme.default_profile_id, "--asset", "usd", "--amount", "1"];
+  expect(await errorOf("deposit", ...money)).toBe("asset usd is not in the catalogue: did you mean USD?");
+  expect(await errorOf("hold", "place", ...money, "--reason", "x")).toBe(
+    "asset usd is not in the catalogue: did you mean USD?",
+  );
 });
 
 test("a name that another customer has is rejected", async () => {

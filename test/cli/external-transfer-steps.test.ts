@@ -99,6 +99,7 @@ test("what is held of a profile has its reason, and a legal hold is placed once 
   const { id: held } = await json<Record>(...place);
   expect(await errorOf(...place)).toContain(`ref_id "order-17" was already used for legal hold ${held}`);
   expect(await json("hold", "list", "--profile", profile)).toEqual({
+    ...{ customer_name: expect.any(String), profile_id: profile, nickname: "default" },
     items: [
       { reason: "approval", asset: "USD", amount: "3", id: waiting },
       { reason: "withdrawal", asset: "USD", amount: "4", id: approved },

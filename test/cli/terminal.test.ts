@@ -270,7 +270,7 @@ test("a name with a line break is one row of a list, and unchanged in JSON", asy
 });
 
 test("control characters in arguments are escaped too", async () => {
-  for (const argv of [[HOSTILE], ["profile", "list", `--${HOSTILE}`], ["profile", "list", "--customer", HOSTILE]]) {
+  for (const argv of [[HOSTILE], ["profile", "list", `--${HOSTILE}`], ["hold", "list", "--profile", HOSTILE]]) {
     const { exitCode, stderr } = await run(argv);
     expect([exitCode, stderr]).toEqual([2, expect.not.stringMatching(OBEYED)]);
     // The error, and how to get help.

@@ -1,13 +1,13 @@
 /** `parbook client`. A secret is shown only once, when it is created: only its hash is stored. */
 import { type Command, Option } from "commander";
 import { Clients, type NewClientRejection, type ShownSecret } from "../../customers/clients/clients.ts";
-import type { CustomerId } from "../../customers/customer-id.ts";
 import { type ClientUse, listClients } from "../../customers/operator-queries.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
+import type { Queryable } from "../../postgres/database.ts";
 import type { Foundation } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Network } from "../../std/network.ts";
-import { readDuration, readNetworks, readScopes, readText, readUuid } from "../arguments.ts";
+import { type CustomerReference, readDuration, readNetworks, readScopes, readText } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -20,26 +20,25 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
-import { getCustomer } from "./customers.ts";
+import { CUSTOMER_OPTION, getCustomer } from "./customers.ts";
 
 const DAY_MS = 86_400_000;
-const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 
 export function addClientCommands(program: Command): void {
   const client = addGroup(program, "client", "API clients of a customer");
   const create = addCommand(client, "create", {
     summary: "create a client; its secret is shown once",
     examples: [
-      `client create --customer ${CUSTOMER} --scopes '*'`,
-      `client create --customer ${CUSTOMER} --client-id acme-reports --scopes transfer:read_transfer,exchange:read_order`,
+      "client create --customer Acme --scopes '*'",
+      "client create --customer Acme --client-id acme-reports --scopes transfer:read_transfer,exchange:read_order",
     ],
   })
-    .requiredOption("--customer <id>", "the customer's id", readUuid)
+    .requiredOption(...CUSTOMER_OPTION)
     .requiredOption("--scopes <list>", "comma-separated scopes, or * for all", readScopes)
     .option("--from <networks>", "comma-separated networks that it may call from (default: anywhere)", readNetworks)
     .option("--client-id <id>", "its client_id, printable ASCII (default: generated)", readText);
   setWritingAction(create, (operator, options: NewClientOptions) =>
-    withClients((clients) => createClient(clients, options, operator)),
+    withClients((clients, { database }) => createClient(clients, database, options, operator)),
   );
 
   const rotate = addCommand(client, "rotate <client-id>", {
@@ -75,16 +74,19 @@ export function addClientCommands(program: Command): void {
 
   const list = addCommand(client, "list", {
     summary: "list the clients of a customer, including disabled ones",
-    examples: [`client list --customer ${CUSTOMER}`],
-  }).requiredOption("--customer <id>", "the customer's id", readUuid);
+    examples: ["client list --customer Acme"],
+  }).requiredOption(...CUSTOMER_OPTION);
   setAction(list, listOfCustomer);
 }
 
-function withClients(work: (clients: Clients) => Promise<CommandResult>): Promise<CommandResult> {
-  return withConfiguration(({ database, clock, ids }: Foundation) =>
+type Work = (clients: Clients, foundation: Foundation) => Promise<CommandResult>;
+
+function withClients(work: Work): Promise<CommandResult> {
+  return withConfiguration((foundation) => {
+    const { database, clock, ids } = foundation;
     // No secret is used here, so there is no use to record.
-    work(new Clients({ database, clock, ids, onUnrecordedUse: () => undefined })),
-  );
+    return work(new Clients({ database, clock, ids, onUnrecordedUse: () => undefined }), foundation);
+  });
 }
 
 interface RestrictOptions {
@@ -93,7 +95,7 @@ interface RestrictOptions {
 }
 
 interface NewClientOptions {
-  readonly customer: CustomerId;
+  readonly customer: CustomerReference;
   readonly scopes: readonly string[];
   readonly from?: readonly Network[];
   readonly clientId?: string;
@@ -113,17 +115,19 @@ const REJECTIONS: Readonly<Record<NewClientRejection, string>> = {
 
 async function createClient(
   clients: Clients,
+  database: Queryable,
   { customer, scopes, from, clientId }: NewClientOptions,
   operator: OperatorCaller,
 ): Promise<CommandResult> {
-  const made = await clients.create({ customerId: customer, scopes, networks: from, clientId }, operator);
+  const { id: customerId } = await getCustomer(database, customer);
+  const made = await clients.create({ customerId, scopes, networks: from, clientId }, operator);
   if (made.kind === "rejected") throw new CommandRejected(REJECTIONS[made.rejection]);
   const shown = made.value;
   return {
     json: {
       client_id: shown.clientId,
       client_secret: shown.secret,
-      customer_id: customer,
+      customer_id: customerId,
       scopes,
       networks: from?.map(textOf),
     },
@@ -187,18 +191,26 @@ async function disableClient(clients: Clients, clientId: string, operator: Opera
   return { json: { client_id: clientId, disabled: true }, prose: [`client ${clientId} is disabled`] };
 }
 
-function listOfCustomer({ customer }: { customer: CustomerId }): Promise<CommandResult> {
+function listOfCustomer({ customer }: { customer: CustomerReference }): Promise<CommandResult> {
   return withFoundation(async ({ database }) => {
-    await getCustomer(database, customer);
-    const found = (await listClients(database, customer, LIST_LIMIT + 1)).map(clientRecord);
-    return listing(found, ["client id", "state", "secrets", "last used", "from", "scopes"], (client) => [
-      client.client_id,
-      client.disabled_at === undefined ? "live" : "disabled",
-      String(client.live_secrets),
-      client.last_used_at ?? "never",
-      client.networks?.join(",") ?? "anywhere",
-      client.scopes.join(","),
-    ]);
+    const { id, name } = await getCustomer(database, customer);
+    const found = (await listClients(database, id, LIST_LIMIT + 1)).map(clientRecord);
+    const { json, prose } = listing(
+      found,
+      ["client id", "state", "secrets", "last used", "from", "scopes"],
+      (client) => [
+        client.client_id,
+        client.disabled_at === undefined ? "live" : "disabled",
+        String(client.live_secrets),
+        client.last_used_at ?? "never",
+        client.networks?.join(",") ?? "anywhere",
+        client.scopes.join(","),
+      ],
+    );
+    return {
+      json: { customer_id: id, customer_name: name, ...(json as object) },
+      prose: [`clients of ${name} (${id}):`, ...prose],
+    };
   });
 }
 

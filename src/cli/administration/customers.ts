@@ -2,14 +2,15 @@
 import type { Command } from "commander";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Customer, type Customers, findCustomer } from "../../customers/customers.ts";
-import { findOwner, listCustomers } from "../../customers/operator-queries.ts";
+import { findCustomerByName, findOwner, listCustomers } from "../../customers/operator-queries.ts";
 import { findProfile, listProfiles, type Profile } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
+import { parseUuid } from "../../std/id.ts";
 import type { Result } from "../../std/result.ts";
-import { readText, readUuid } from "../arguments.ts";
+import { type CustomerReference, readCustomer, readText, readUuid } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -21,8 +22,11 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
+import { hintFor } from "../not-found.ts";
 
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
+const CUSTOMER_ARGUMENT = ["<customer>", "the customer's id or name", readCustomer] as const;
+export const CUSTOMER_OPTION = ["--customer <customer>", "the customer's id or name", readCustomer] as const;
 
 export function addCustomerCommands(program: Command): void {
   const customer = addGroup(program, "customer", "the organisations that own profiles and API clients");
@@ -34,28 +38,28 @@ export function addCustomerCommands(program: Command): void {
 
   const rename = addCommand(customer, "rename", {
     summary: "give a customer another name",
-    examples: [`customer rename ${CUSTOMER} --name 'Acme Ltd'`],
+    examples: ["customer rename Acme --name 'Acme Ltd'"],
   })
-    .argument("<id>", "the customer's id", readUuid)
+    .argument(...CUSTOMER_ARGUMENT)
     .requiredOption("--name <name>", "its name, 1 to 100 characters", readText);
-  setWritingAction(rename, (operator, id: CustomerId, { name }: { name: string }) =>
-    changeCustomer(id, (customers) => customers.rename(id, name, operator)),
+  setWritingAction(rename, (operator, customer: CustomerReference, { name }: { name: string }) =>
+    changeCustomer(customer, (customers, id) => customers.rename(id, name, operator)),
   );
 
   const disable = addCommand(customer, "disable", {
     summary: "reject all API clients of a customer, within 5 s; its money and its orders stay",
-    examples: [`customer disable ${CUSTOMER}`],
-  }).argument("<id>", "the customer's id", readUuid);
-  setWritingAction(disable, (operator, id: CustomerId) =>
-    changeCustomer(id, (customers) => customers.disable(id, operator)),
+    examples: ["customer disable Acme", `customer disable ${CUSTOMER}`],
+  }).argument(...CUSTOMER_ARGUMENT);
+  setWritingAction(disable, (operator, customer: CustomerReference) =>
+    changeCustomer(customer, (customers, id) => customers.disable(id, operator)),
   );
 
   const enable = addCommand(customer, "enable", {
     summary: "accept the API clients of a disabled customer again",
-    examples: [`customer enable ${CUSTOMER}`],
-  }).argument("<id>", "the customer's id", readUuid);
-  setWritingAction(enable, (operator, id: CustomerId) =>
-    changeCustomer(id, (customers) => customers.enable(id, operator)),
+    examples: ["customer enable Acme"],
+  }).argument(...CUSTOMER_ARGUMENT);
+  setWritingAction(enable, (operator, customer: CustomerReference) =>
+    changeCustomer(customer, (customers, id) => customers.enable(id, operator)),
   );
 
   const list = addCommand(customer, "list", { summary: "list the customers", examples: ["customer list --json"] });
@@ -68,9 +72,9 @@ function addProfileCommands(program: Command): void {
   const profile = addGroup(program, "profile", "the profiles of a customer, which hold balances");
   const create = addCommand(profile, "create", {
     summary: "create a profile of a customer",
-    examples: [`profile create --customer ${CUSTOMER} --nickname treasury`],
+    examples: ["profile create --customer Acme --nickname treasury"],
   })
-    .requiredOption("--customer <id>", "the customer's id", readUuid)
+    .requiredOption(...CUSTOMER_OPTION)
     .requiredOption("--nickname <text>", "its name, which none of the customer's profiles has or had", readText)
     .option("--description <text>", "what it is for", readText);
   setWritingAction(create, createProfile);
@@ -78,20 +82,22 @@ function addProfileCommands(program: Command): void {
   const profiles = addCommand(profile, "list", {
     summary: "list the profiles of a customer, including inactive ones",
     examples: [
-      `profile list --customer ${CUSTOMER}`,
+      "profile list --customer Acme",
       `profile list --customer ${CUSTOMER} --after 0190d5a4-0000-7000-8000-000000000004`,
     ],
   })
-    .requiredOption("--customer <id>", "the customer's id", readUuid)
+    .requiredOption(...CUSTOMER_OPTION)
     .option("--after <id>", "continue the list after this profile", readUuid);
   setAction(profiles, listOfCustomer);
 }
 
-/** @throws CommandRejected when there is no such customer: an empty list would hide a mistyped id. */
-export async function getCustomer(database: Queryable, id: CustomerId): Promise<Customer> {
-  const customer = await findCustomer(database, id);
-  if (customer === undefined) throw new CommandRejected(`customer not found: ${id}`);
-  return customer;
+/** @throws CommandRejected when there is no such customer: an empty list would hide a mistyped one. */
+export async function getCustomer(database: Queryable, reference: CustomerReference): Promise<Customer> {
+  const id = parseUuid(reference) as CustomerId | undefined;
+  const found = (id && (await findCustomer(database, id))) ?? (await findCustomerByName(database, reference));
+  if (found !== undefined) return found;
+  const names = (await listCustomers(database, LIST_LIMIT)).map(({ name }) => name);
+  throw new CommandRejected(`customer not found: ${reference}${hintFor(reference, names)}`);
 }
 
 export async function getOwner(database: Queryable, profileId: ProfileId): Promise<CustomerId> {
@@ -115,11 +121,15 @@ function createCustomer(operator: OperatorCaller, { name }: { name: string }) {
 
 const NAME_TAKEN = "another customer has this name: customer list shows which";
 
-type Change = (customers: Customers) => Promise<Result<Customer, "customer_name_taken" | "customer_not_found">>;
+type Change = (
+  customers: Customers,
+  id: CustomerId,
+) => Promise<Result<Customer, "customer_name_taken" | "customer_not_found">>;
 
-function changeCustomer(id: CustomerId, change: Change): Promise<CommandResult> {
-  return withCore(async ({ customers }) => {
-    const changed = await change(customers);
+function changeCustomer(reference: CustomerReference, change: Change): Promise<CommandResult> {
+  return withCore(async ({ database, customers }) => {
+    const { id } = await getCustomer(database, reference);
+    const changed = await change(customers, id);
     if (changed.kind === "rejected")
       throw new CommandRejected(changed.rejection === "customer_name_taken" ? NAME_TAKEN : `customer not found: ${id}`);
     const { name, disabledAt } = changed.value;
@@ -129,7 +139,7 @@ function changeCustomer(id: CustomerId, change: Change): Promise<CommandResult> 
 }
 
 interface NewProfileOptions {
-  readonly customer: CustomerId;
+  readonly customer: CustomerReference;
   readonly nickname: string;
   readonly description?: string;
 }
@@ -139,8 +149,8 @@ function createProfile(
   { customer, nickname, description }: NewProfileOptions,
 ): Promise<CommandResult> {
   return withCore(async ({ database, profiles }) => {
-    const { name } = await getCustomer(database, customer);
-    const made = await profiles.create({ customerId: customer, nickname, description }, operator);
+    const { id: customerId, name } = await getCustomer(database, customer);
+    const made = await profiles.create({ customerId, nickname, description }, operator);
     if (made.kind !== "done")
       throw new CommandRejected(`a profile of this customer has or had the nickname ${JSON.stringify(nickname)}`);
     return { json: profileRecord(made.value), prose: [`profile ${made.value.id} (${nickname}) of ${name}`] };
@@ -165,21 +175,21 @@ function customerRecord({ id, name, createdAt, disabledAt }: Customer) {
 }
 
 interface ProfileListOptions {
-  readonly customer: CustomerId;
+  readonly customer: CustomerReference;
   readonly after?: ProfileId;
 }
 
 function listOfCustomer({ customer, after }: ProfileListOptions) {
   return withFoundation(async ({ database }) => {
-    await getCustomer(database, customer);
-    const last = after === undefined ? undefined : await getProfile(database, customer, after);
-    const filter = { customerId: customer, order: "ASC", after: last, limit: LIST_LIMIT + 1 } as const;
+    const { id: customerId } = await getCustomer(database, customer);
+    const last = after === undefined ? undefined : await getProfile(database, customerId, after);
+    const filter = { customerId, order: "ASC", after: last, limit: LIST_LIMIT + 1 } as const;
     const found = (await listProfiles(database, filter)).map(profileRecord);
     return listing(
       found,
       ["id", "type", "status", "nickname"],
       ({ id, type, status, nickname }) => [id, type, status, nickname],
-      ({ id }) => `Next page: profile list --customer ${customer} --after ${id}`,
+      ({ id }) => `Next page: profile list --customer ${customerId} --after ${id}`,
     );
   });
 }

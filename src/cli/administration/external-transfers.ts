@@ -25,6 +25,7 @@ import {
 } from "../../transfers/transfers.ts";
 import { readAmount, readText, readUuid } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setWritingAction, withCore } from "../command.ts";
+import { getAsset } from "./catalogue-names.ts";
 import { getOwner } from "./customers.ts";
 
 interface TransferDirection {
@@ -107,8 +108,7 @@ async function recordTransfer(
   const { transferBody } = await import("../../api/routes/transfer-record.ts");
   const { profile, amount, refId } = options;
   const customerId = await getOwner(core.database, profile);
-  const asset = core.catalogue.findAsset(options.asset);
-  if (asset === undefined) throw new CommandRejected(`asset ${options.asset} is not in the catalogue`);
+  const asset = getAsset(core.catalogue, options.asset);
   const fiat = asset.kind === "fiat";
   const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as ExternalTransferType);
   checkOptions(asset, type, options);

@@ -1,5 +1,6 @@
 /** `parbook fee`: the fee tiers of a market, and agreements with single customers. */
 import type { Command } from "commander";
+import type { Catalogue } from "../../catalogue/catalogue.ts";
 import {
   type Agreement,
   agreeFees,
@@ -17,7 +18,7 @@ import type { OperatorCaller } from "../../ledger/caller.ts";
 import { type Amount, formatAmount } from "../../money/amount.ts";
 import type { Foundation } from "../../service/core.ts";
 import type { Check } from "../../std/result.ts";
-import { readRate, readTier, readUuid } from "../arguments.ts";
+import { type CustomerReference, readRate, readTier } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -30,13 +31,13 @@ import {
 } from "../command.ts";
 import { LIST_LIMIT } from "../listing.ts";
 import { table } from "../terminal.ts";
-import { getCustomer } from "./customers.ts";
+import { marketNotFound } from "./catalogue-names.ts";
+import { CUSTOMER_OPTION, getCustomer } from "./customers.ts";
 
-const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 const EFFECT_NOTICE = "It applies to new orders, on every node within 10 seconds.";
 
 interface AgreementOptions {
-  readonly customer: CustomerId;
+  readonly customer: CustomerReference;
 }
 
 export function addFeeCommands(program: Command): void {
@@ -55,9 +56,9 @@ export function addFeeCommands(program: Command): void {
 
   const agree = addCommand(fee, "agree <market>", {
     summary: "set agreed rates for one customer, in place of the tiers of the market",
-    examples: [`fee agree BTCUSD --customer ${CUSTOMER} --taker-rate 0.001 --maker-rebate 0.0004`],
+    examples: ["fee agree BTCUSD --customer Acme --taker-rate 0.001 --maker-rebate 0.0004"],
   })
-    .requiredOption("--customer <id>", "the customer's id", readUuid)
+    .requiredOption(...CUSTOMER_OPTION)
     .requiredOption("--taker-rate <rate>", "the fee the customer pays as taker, as a fraction of gross", readRate)
     .requiredOption(
       "--maker-rebate <rate>",
@@ -68,8 +69,8 @@ export function addFeeCommands(program: Command): void {
 
   const end = addCommand(fee, "end <market>", {
     summary: "end the agreement with a customer; the tiers apply again",
-    examples: [`fee end BTCUSD --customer ${CUSTOMER}`],
-  }).requiredOption("--customer <id>", "the customer's id", readUuid);
+    examples: ["fee end BTCUSD --customer Acme"],
+  }).requiredOption(...CUSTOMER_OPTION);
   setWritingAction(end, endOf);
 }
 
@@ -78,7 +79,7 @@ const collected = (text: string, before: readonly FeeTier[] = []): readonly FeeT
 
 function setTiers(operator: OperatorCaller, market: MarketCode, tiers: readonly FeeTier[]): Promise<CommandResult> {
   return withConfiguration(async (foundation) => {
-    throwIfRejected(market, await setFeeTiers(foundation.database, market, tiers, operator));
+    throwIfRejected(foundation.catalogue, market, await setFeeTiers(foundation.database, market, tiers, operator));
     return withEffectNotice(await listing(foundation, market));
   });
 }
@@ -88,34 +89,37 @@ function agreeOn(
   market: MarketCode,
   { customer, takerRate, makerRebate }: AgreementOptions & FeeRates,
 ): Promise<CommandResult> {
-  return withConfiguration(async ({ database }) => {
-    await getCustomer(database, customer);
-    const agreement: Agreement = { customerId: customer, takerRate, makerRebate };
-    throwIfRejected(market, await agreeFees(database, market, agreement, operator));
+  return withConfiguration(async ({ database, catalogue }) => {
+    const { id: customerId, name } = await getCustomer(database, customer);
+    const agreement: Agreement = { customerId, takerRate, makerRebate };
+    throwIfRejected(catalogue, market, await agreeFees(database, market, agreement, operator));
     const { taker_rate, maker_rebate } = ratesRecord(agreement);
     return withEffectNotice({
       json: { market, ...agreementRecord(agreement) },
-      prose: [`customer ${customer} pays ${taker_rate} as taker on ${market} and receives ${maker_rebate} as maker.`],
+      prose: [
+        `customer ${customerId} (${name}) pays ${taker_rate} as taker on ${market} and receives ${maker_rebate} as maker.`,
+      ],
     });
   });
 }
 
 function endOf(operator: OperatorCaller, market: MarketCode, { customer }: AgreementOptions): Promise<CommandResult> {
   return withConfiguration(async ({ database }) => {
-    if (!(await endAgreement(database, market, customer, operator))) {
-      throw new CommandRejected(`no agreement with customer ${customer} on ${market}`);
+    const { id, name } = await getCustomer(database, customer);
+    if (!(await endAgreement(database, market, id, operator))) {
+      throw new CommandRejected(`no agreement with customer ${id} (${name}) on ${market}`);
     }
-    const prose = [`The agreement with customer ${customer} on ${market} has ended.`];
-    return withEffectNotice({ json: { market, customer_id: customer }, prose });
+    const prose = [`The agreement with customer ${id} (${name}) on ${market} has ended.`];
+    return withEffectNotice({ json: { market, customer_id: id }, prose });
   });
 }
 
-async function listing({ database }: Pick<Foundation, "database">, market: MarketCode): Promise<CommandResult> {
+async function listing({ database, catalogue }: Foundation, market: MarketCode): Promise<CommandResult> {
   const tiers = (await readTiers(database, market)).map((tier) => ({
     minimum_gross: formatAmount(tier.minimumGross),
     ...ratesRecord(tier),
   }));
-  if (tiers.length === 0) throw new CommandRejected(`market not found: ${market}`);
+  if (tiers.length === 0) throw new CommandRejected(marketNotFound(catalogue, market));
   const listed = await listAgreements(database, market, LIST_LIMIT + 1);
   const names = await readNames(
     database,
@@ -159,15 +163,19 @@ function agreementRecord({ customerId, ...rates }: Agreement) {
   return { customer_id: customerId, ...ratesRecord(rates) };
 }
 
-function throwIfRejected(market: MarketCode, change: Check<FeeRejection | MarketNotScheduled>): void {
-  if (change.kind === "rejected") throw new CommandRejected(sentence(market, change.rejection));
+function throwIfRejected(
+  catalogue: Catalogue,
+  market: MarketCode,
+  change: Check<FeeRejection | MarketNotScheduled>,
+): void {
+  if (change.kind === "rejected") throw new CommandRejected(sentence(catalogue, market, change.rejection));
 }
 
-function sentence(market: MarketCode, rejection: FeeRejection | MarketNotScheduled): string {
+function sentence(catalogue: Catalogue, market: MarketCode, rejection: FeeRejection | MarketNotScheduled): string {
   const text = (amount: Amount): string => formatAmount(amount);
   switch (rejection.code) {
     case "market_not_found":
-      return `market not found: ${market}`;
+      return marketNotFound(catalogue, market);
     case "no_tier_from_zero":
       return "one tier must start at 0, such as 0:0.0035:0.0003";
     case "tier_below_zero":

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
 import { createLegalHolds, findHeldProfile, type LegalHold } from "../../customers/legal-holds/legal-holds.ts";
+import { readNames, readNicknames } from "../../customers/operator-queries.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
@@ -21,6 +22,7 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
+import { getAsset } from "./catalogue-names.ts";
 import { getOwner } from "./customers.ts";
 
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
@@ -63,6 +65,7 @@ function place(
 ): Promise<CommandResult> {
   return withCore(async (core) => {
     const customerId = await getOwner(core.database, profile);
+    getAsset(core.catalogue, asset);
     const request = { customerId, profileId: profile, asset, amount, reason, refId };
     const outcome = await createLegalHolds(core).place(request, operator);
     if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
@@ -95,8 +98,15 @@ function resultOf(hold: LegalHold, done: string): CommandResult {
 
 function listOf({ profile }: { readonly profile: ProfileId }): Promise<CommandResult> {
   return withFoundation(async ({ database }) => {
+    const customerId = await getOwner(database, profile);
+    const name = (await readNames(database, [customerId])).get(customerId) ?? "";
+    const nickname = (await readNicknames(database, [profile])).get(profile) ?? "";
     const items = await listPendingHolds(database, profile, LIST_LIMIT + 1);
     const rowOf = ({ reason, amount, asset, id }: (typeof items)[number]) => [reason, amount, asset, id];
-    return listing(items, ["reason", "amount", "asset", "id"], rowOf);
+    const { json, prose } = listing(items, ["reason", "amount", "asset", "id"], rowOf);
+    return {
+      json: { customer_name: name, profile_id: profile, nickname, ...(json as object) },
+      prose: [`held of ${nickname} (${profile}) of ${name}:`, ...prose],
+    };
   });
 }

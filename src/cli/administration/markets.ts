@@ -15,6 +15,7 @@ import {
   withFoundation,
 } from "../command.ts";
 import { table } from "../terminal.ts";
+import { marketNotFound } from "./catalogue-names.ts";
 
 export function addMarketCommands(program: Command): void {
   const market = addGroup(program, "market", "the order book markets");
@@ -36,9 +37,9 @@ export function addMarketCommands(program: Command): void {
 
 /** Durable when it returns. Idempotent. */
 function setStatus(asked: MarketCode, command: ReturnType<typeof haltMarket>): Promise<CommandResult> {
-  return withCore(async ({ lane }) => {
+  return withCore(async ({ lane, catalogue }) => {
     const outcome = await lane.execute(command);
-    if (outcome.kind === "rejected") throw new CommandRejected(`market not found: ${asked}`);
+    if (outcome.kind === "rejected") throw new CommandRejected(marketNotFound(catalogue, asked));
     const { code, status } = outcome.value;
     return { json: { market: code, status }, prose: [`market ${code} is ${status}`] };
   });

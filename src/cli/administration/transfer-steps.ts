@@ -1,6 +1,7 @@
 /** `parbook transfer`: the steps of deposits and withdrawals that were requested with --pending (docs/withdrawals.md). */
 import type { Command } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
+import { readNames, readNicknames } from "../../customers/operator-queries.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import { formatAmount } from "../../money/amount.ts";
 import type { Core } from "../../service/core.ts";
@@ -106,9 +107,14 @@ function problemOfStep(rejection: StepRejection): Error {
 
 function listOpen(): Promise<CommandResult> {
   return withFoundation(async ({ database }) => {
-    const items = (await listOpenTransfers(database, LIST_LIMIT + 1)).map((record) => ({
+    const found = await listOpenTransfers(database, LIST_LIMIT + 1);
+    const names = await readNames(database, [...new Set(found.map(({ customerId }) => customerId))]);
+    const nicknames = await readNicknames(database, [...new Set(found.map(({ profileId }) => profileId))]);
+    const items = found.map((record) => ({
       id: record.id,
+      customer_name: names.get(record.customerId) ?? "",
       profile_id: record.profileId,
+      nickname: nicknames.get(record.profileId) ?? "",
       type: record.type,
       status: record.steps?.status ?? "",
       amount: formatAmount(record.amount),
@@ -116,7 +122,7 @@ function listOpen(): Promise<CommandResult> {
       requested_at: formatInstant(record.createdAt),
       memo: record.memo ?? "",
     }));
-    const head = ["id", "profile", "type", "status", "amount", "asset", "requested", "memo"];
+    const head = ["id", "customer", "profile", "nickname", "type", "status", "amount", "asset", "requested", "memo"];
     return listing(items, head, (item) => Object.values(item));
   });
 }

@@ -9,7 +9,6 @@ import {
   webhookBody,
   webhookRequest,
 } from "../../api/routes/webhooks/webhook-body.ts";
-import type { CustomerId } from "../../customers/customer-id.ts";
 import {
   LONGEST_OVERLAP_MS,
   type ShownWebhook,
@@ -24,7 +23,7 @@ import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Result } from "../../std/result.ts";
 import { type Backlog, readBacklogs } from "../../webhooks/backlog.ts";
 import type { Attempt, Deliveries, ReplayFrom } from "../../webhooks/deliveries.ts";
-import { readDuration, readPath, readText, readTime, readUuid } from "../arguments.ts";
+import { type CustomerReference, readDuration, readPath, readText, readTime, readUuid } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -38,14 +37,14 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
-import { getCustomer } from "./customers.ts";
+import { CUSTOMER_OPTION, getCustomer } from "./customers.ts";
 
 const DAY_MS = 86_400_000;
-const CUSTOMER = "--customer 0190d5a4-0000-7000-8000-000000000002";
+const CUSTOMER = "--customer Acme";
 const WEBHOOK = "0190d5a4-2222-7000-8000-000000000001";
 
 interface OfCustomer {
-  readonly customer: CustomerId;
+  readonly customer: CustomerReference;
 }
 
 interface SettingOptions extends OfCustomer {
@@ -98,7 +97,7 @@ export function addWebhookCommands(program: Command): void {
   setWritingAction(replaying, replay);
 
   const enabling = one(webhook, "enable", "deliver again", "--from where-it-stood").addOption(
-    new Option("--from <place>", "where it goes on; from now, the rest counts as undelivered")
+    new Option("--from <place>", "where it goes on; from now, only what was tried and failed counts as undelivered")
       .choices(["where-it-stood", "now"])
       .makeOptionMandatory(),
   );
@@ -108,7 +107,7 @@ export function addWebhookCommands(program: Command): void {
 }
 
 function ofCustomer(command: Command): Command {
-  return command.requiredOption("--customer <id>", "the customer's id", readUuid);
+  return command.requiredOption(...CUSTOMER_OPTION);
 }
 
 function one(group: Command, name: string, summary: string, example = ""): Command {
@@ -169,9 +168,9 @@ async function create(operator: OperatorCaller, options: SettingOptions): Promis
   const { customer } = options;
   const access = await accessIn(options.receiverAccess);
   return withDeliveries(async ({ database, webhooks }, deliveries) => {
-    await getCustomer(database, customer);
+    const { id } = await getCustomer(database, customer);
     const request = webhookRequest({ ...sentOf(options), ...access } as SentWebhook);
-    return shownResult(unrejected(await webhooks.create(customer, request, deliveries.begin, operator)));
+    return shownResult(unrejected(await webhooks.create(id, request, deliveries.begin, operator)));
   });
 }
 
@@ -179,13 +178,14 @@ async function create(operator: OperatorCaller, options: SettingOptions): Promis
 async function update(operator: OperatorCaller, id: WebhookId, options: SettingOptions): Promise<CommandResult> {
   const { customer } = options;
   const access = await accessIn(options.receiverAccess);
-  return withConfiguration(async ({ webhooks }) => {
-    const former = await webhooks.find(customer, id);
+  return withConfiguration(async ({ database, webhooks }) => {
+    const { id: customerId } = await getCustomer(database, customer);
+    const former = await webhooks.find(customerId, id);
     if (former === undefined) throw notFound(id);
     const { name, url, types, body, delivery_order, deliveries_per_second, receiver_access } = webhookBody(former);
     const before = { name, url, types, body, delivery_order, deliveries_per_second, receiver_access };
     const request = webhookRequest({ ...before, ...sentOf(options), ...access } as SentWebhook);
-    return result(unrejected(await webhooks.update(customer, id, request, operator)));
+    return result(unrejected(await webhooks.update(customerId, id, request, operator)));
   });
 }
 
@@ -232,8 +232,9 @@ function objectIn(text: string): Readonly<Record<string, unknown>> {
 }
 
 function remove(operator: OperatorCaller, id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
-  return withConfiguration(async ({ webhooks }) => {
-    const { name } = unrejected(await webhooks.delete(customer, id, operator));
+  return withConfiguration(async ({ database, webhooks }) => {
+    const { id: customerId } = await getCustomer(database, customer);
+    const { name } = unrejected(await webhooks.delete(customerId, id, operator));
     return { json: { id, deleted: true }, prose: [`webhook ${name} is deleted`] };
   });
 }
@@ -244,15 +245,17 @@ function rotate(
   options: OfCustomer & { overlap: number },
 ): Promise<CommandResult> {
   const { customer, overlap } = options;
-  return withConfiguration(async ({ webhooks }) =>
-    shownResult(unrejected(await webhooks.rotateSecret(customer, id, overlap, operator))),
-  );
+  return withConfiguration(async ({ database, webhooks }) => {
+    const { id: customerId } = await getCustomer(database, customer);
+    return shownResult(unrejected(await webhooks.rotateSecret(customerId, id, overlap, operator)));
+  });
 }
 
 function disable(operator: OperatorCaller, id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
-  return withConfiguration(async ({ webhooks }) =>
-    result(unrejected(await webhooks.disableBy(operator, customer, id))),
-  );
+  return withConfiguration(async ({ database, webhooks }) => {
+    const { id: customerId } = await getCustomer(database, customer);
+    return result(unrejected(await webhooks.disableBy(operator, customerId, id)));
+  });
 }
 
 interface EnableOptions extends OfCustomer {
@@ -260,16 +263,17 @@ interface EnableOptions extends OfCustomer {
 }
 
 function enable(operator: OperatorCaller, id: WebhookId, { customer, from }: EnableOptions): Promise<CommandResult> {
-  return withDeliveries(async ({ webhooks }, deliveries) => {
+  return withDeliveries(async ({ database, webhooks }, deliveries) => {
+    const { id: customerId } = await getCustomer(database, customer);
     const alongside = deliveries.resume(from === "now" ? "NOW" : "WHERE_IT_STOOD");
-    return result(unrejected(await webhooks.enable(customer, id, alongside, operator)));
+    return result(unrejected(await webhooks.enable(customerId, id, alongside, operator)));
   });
 }
 
 function listOf({ customer }: OfCustomer): Promise<CommandResult> {
   return withFoundation(async ({ database, webhooks }) => {
-    await getCustomer(database, customer);
-    const found = await webhooks.list({ customerId: customer, order: "ASC", limit: LIST_LIMIT + 1 });
+    const { id: customerId } = await getCustomer(database, customer);
+    const found = await webhooks.list({ customerId, order: "ASC", limit: LIST_LIMIT + 1 });
     const backlogs = await readBacklogs(
       database,
       found.map(({ id }) => id),
@@ -288,7 +292,8 @@ function listOf({ customer }: OfCustomer): Promise<CommandResult> {
 
 function show(id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
   return withFoundation(async ({ database, webhooks }) => {
-    const webhook = await webhooks.find(customer, id);
+    const { id: customerId } = await getCustomer(database, customer);
+    const webhook = await webhooks.find(customerId, id);
     if (webhook === undefined) throw notFound(id);
     return result(webhook, (await readBacklogs(database, [id])).get(id));
   });
@@ -297,8 +302,9 @@ function show(id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
 // Deliveries ---------------------------------------------------------------------------------------------------------
 
 function test(_operator: OperatorCaller, id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
-  return withDeliveries(async (_core, deliveries) => {
-    const attempt = unrejected(await deliveries.test(customer, id));
+  return withDeliveries(async ({ database }, deliveries) => {
+    const { id: customerId } = await getCustomer(database, customer);
+    const attempt = unrejected(await deliveries.test(customerId, id));
     return { json: attemptBody(attempt), prose: [outcomeOf(attempt)], failed: attempt.error !== undefined };
   });
 }
@@ -311,8 +317,9 @@ interface ReplayOptions extends OfCustomer {
 
 function replay(_operator: OperatorCaller, id: WebhookId, options: ReplayOptions): Promise<CommandResult> {
   const from = replayFrom(options);
-  return withDeliveries(async (_core, deliveries) => {
-    const { fromNumber, events } = unrejected(await deliveries.replay(options.customer, id, from));
+  return withDeliveries(async ({ database }, deliveries) => {
+    const { id: customerId } = await getCustomer(database, options.customer);
+    const { fromNumber, events } = unrejected(await deliveries.replay(customerId, id, from));
     const json = { from_number: fromNumber === undefined ? undefined : Number(fromNumber), events };
     const what = fromNumber === undefined ? `${events} events` : `events from number ${fromNumber} on`;
     return { json, prose: [`${what} will be delivered again`] };
@@ -327,8 +334,10 @@ function replayFrom({ fromNumber, fromTime, onlyUndelivered }: ReplayOptions): R
 }
 
 function attempts(id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
-  return withDeliveries(async (_core, deliveries) => {
-    const found = unrejected(await deliveries.listAttempts(customer, id, { before: undefined, limit: LIST_LIMIT + 1 }));
+  return withDeliveries(async ({ database }, deliveries) => {
+    const { id: customerId } = await getCustomer(database, customer);
+    const page = { before: undefined, limit: LIST_LIMIT + 1 };
+    const found = unrejected(await deliveries.listAttempts(customerId, id, page));
     const rowOf = (attempt: Attempt): string[] => [
       formatInstant(attempt.at),
       attempt.number === undefined ? "test" : `${attempt.number} (${attempt.events})`,

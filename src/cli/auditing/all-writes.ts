@@ -23,10 +23,15 @@ export async function findByRefId(database: Queryable, refId: string): Promise<S
   return new Set(rows.map((row) => row.id));
 }
 
-/** @returns the ids of the records of writes to this customer, or to what belongs to it. Reads all of them, of which there are few */
-export async function findConfigurationOf(database: Queryable, id: Uuid): Promise<Set<string>> {
+/**
+ * @returns the ids that are in the keys of writes to what belongs to a customer: its profiles, and the records of
+ * configuration, of which there are few
+ */
+export async function findBelongingsOf(database: Queryable, id: Uuid): Promise<Set<string>> {
   const rows = await database.rows<{ id: string }>(
-    "select id from configuration_write where customer_id = $1 or subject = $2",
+    `select id from configuration_write where customer_id = $1 or subject = $2
+     union all
+     select id from profile where customer_id = $1`,
     [id, id],
   );
   return new Set(rows.map((row) => row.id));

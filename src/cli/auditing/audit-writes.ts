@@ -11,7 +11,7 @@ import { readPosition, readText, readTime, readUuid } from "../arguments.ts";
 import { addCommand, type CommandResult, setAction, withFoundation } from "../command.ts";
 import { LIST_LIMIT } from "../listing.ts";
 import { table } from "../terminal.ts";
-import { findByRefId, findConfigurationOf, listAllWrites } from "./all-writes.ts";
+import { findBelongingsOf, findByRefId, listAllWrites } from "./all-writes.ts";
 import { readDetails, type WriteDetails } from "./write-details.ts";
 
 interface WritesOptions {
@@ -39,7 +39,11 @@ export function addWrites(audit: Command): void {
     .option("--since <time>", "from this time on (default: the last 24 hours, or all with --ref or --id)", readTime)
     .option("--client <client_id>", "only writes of this client", readText)
     .option("--ref <ref_id>", "only writes of the resource with this ref_id", readText)
-    .option("--id <id>", "only writes of the record, profile or customer with this id", readUuid)
+    .option(
+      "--id <id>",
+      "only writes of the record, profile or customer with this id, and of all that is the customer's",
+      readUuid,
+    )
     .option("--after <slot/batch>", "continue the list after this batch", readPosition);
   setAction(writes, (options: WritesOptions) => withFoundation((foundation) => list(foundation, options)));
 }
@@ -49,7 +53,7 @@ async function list(
   { since, client, ref, id, after }: WritesOptions,
 ): Promise<CommandResult> {
   const named = ref === undefined ? undefined : await findByRefId(database, ref);
-  const configured = id === undefined ? undefined : await findConfigurationOf(database, id);
+  const belonging = id === undefined ? undefined : await findBelongingsOf(database, id);
   const everything = ref !== undefined || id !== undefined;
   const isWanted = ({ table: name, key, caller }: Write): boolean => {
     if (ENGINE_TABLES.has(name)) return false;
@@ -57,7 +61,7 @@ async function list(
     if (client !== undefined && !(caller !== undefined && "client" in caller && caller.client === client)) return false;
     // A transfer's key has the id of its debit record.
     const isId = (part: Uuid) => ids.includes(part) || (name === "transfer" && ids.includes(siblingId(part)));
-    const isNamed = id === undefined || isId(id) || configured?.has(key) === true;
+    const isNamed = id === undefined || isId(id) || ids.some((part) => belonging?.has(part));
     return isNamed && (named === undefined || ids.some((part) => named.has(part)));
   };
   const from = (since?.getTime() ?? (everything ? 0 : clock.now() - DAY_MS)) as Instant;

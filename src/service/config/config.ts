@@ -237,12 +237,12 @@ const walArchive: Setting<string | undefined> = {
 };
 
 /** Its market has a code of at most 16 characters, which ends in USD. */
+export const isCoinCode = (text: string): boolean => /^[A-Z0-9]{2,13}$/.test(text);
+
 const coin: Setting<string | undefined> = {
   absent: undefined,
   read: (text) =>
-    /^[A-Z0-9]{2,13}$/.test(text)
-      ? text
-      : new InvalidValue("is not a code of 2 to 13 capitals or digits, such as ACMEUSD"),
+    isCoinCode(text) ? text : new InvalidValue("is not a code of 2 to 13 capitals or digits, such as ACMEUSD"),
 };
 
 const file: Setting<string | undefined> = { absent: undefined, read: (text) => resolve(text) };
