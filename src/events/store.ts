@@ -44,6 +44,15 @@ export async function findLastCut(database: Queryable): Promise<Cut | undefined>
   return row && readCut(row);
 }
 
+/** Of those that are listed, the latest first. */
+export async function readLastCuts(database: Queryable, limit: number): Promise<Cut[]> {
+  const rows = await database.rows<CutRecord>(
+    `select ${CUT} from event_cut where cut >= (select first_cut from event_retention) order by cut desc limit $1`,
+    [limit],
+  );
+  return rows.map(readCut);
+}
+
 /** In order, from this number on. */
 export async function readCuts(database: Queryable, from: bigint, limit: number): Promise<Cut[]> {
   const rows = await database.rows<CutRecord>(`select ${CUT} from event_cut where cut >= $1 order by cut limit $2`, [

@@ -39,8 +39,12 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
   const verify = ["verify", "--checkpoint", file, "--key", `${key}.pub`, "--max-age", "1h"];
   expect(await answerOf(settings, ...checkpoint)).toMatchObject({ file, key_id, heads: expect.any(Array) });
   expect(await answerOf(settings, ...checkpoint)).toMatchObject({ file, key_id, heads: expect.any(Array) });
+  expect((await parbook(settings, ...verify)).stdout).toMatch(
+    /^coin +outstanding supply +reserve \(USD\)\nPYUSD +500 +500\nUSDP +100 +100\n\ncheck /,
+  );
   expect(await answerOf(settings, ...verify)).toMatchObject({
     sound: true,
+    coins: expect.arrayContaining([{ coin: "USDG", supply: "0", reserve: "0" }]),
     had_checkpoint: true,
     checkpoint: { at: expect.any(String), key_id, signature_checked: true },
   });
@@ -70,5 +74,16 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
     new RegExp(
       `\nThe chains were compared with the checkpoint of \\S+, signed by key ${key_id}\\.\nThe ledger is not sound\\.\n$`,
     ),
+  );
+  expect(stdout).not.toContain("ends before");
+
+  // As after a restore to a moment before it.
+  const lost = [{ slot: 1, n: 1_000_000n, hash: Buffer.alloc(32) }];
+  await writeFile(file, signCheckpoint({ ledgerId, at, heads: lost }, privateKey));
+  const behind = await parbook(settings, ...verify, "--json");
+  expect(behind).toMatchObject({ exitCode: 1, stderr: "" });
+  expect(JSON.parse(behind.stdout)).toMatchObject({ sound: false, checkpoint: { ledger_ends_before: true } });
+  expect((await parbook(settings, ...verify)).stdout).toContain(
+    "\nThe ledger ends before the checkpoint. If it was restored to an earlier moment, that is what the restore lost: ",
   );
 });

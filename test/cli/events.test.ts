@@ -1,8 +1,8 @@
-/** `parbook events --follow`, as a process. */
+/** `parbook events`, as a process: the latest, and with --follow those to come. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startTestService, type TestCustomer, type TestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { dataDirectory, launchParbook, type Settings } from "./parbook.ts";
+import { answerOf, dataDirectory, launchParbook, parbook, type Settings } from "./parbook.ts";
 
 let service: TestService;
 let acme: TestCustomer;
@@ -50,6 +50,32 @@ test("each line of JSON is an event, and Ctrl-C ends it in order", async () => {
       version: 1,
     })),
   );
+});
+
+test("without --follow the latest are printed, with it and no JSON it says that it follows", async () => {
+  const profile = await service.profile(acme);
+  const latest = async () =>
+    (await answerOf(settings, "events")) as { items: { number: number; type: string; object_id: string }[] };
+  await until("the profile's event is there", async () => (await latest()).items.at(-1)?.object_id === profile);
+  const { items } = await latest();
+  expect(items.at(-1)).toMatchObject({ customer_id: acme.id, type: "profile.created" });
+  expect(items.map(({ number }) => number)).toEqual(items.map((_, place) => (items[0]?.number ?? 0) + place));
+  const { exitCode, stdout, stderr } = await parbook(settings, "events");
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+  const lines = stdout.trimEnd().split("\n");
+  expect(lines).toHaveLength(items.length + 2);
+  expect(lines.at(-2)).toMatch(new RegExp(`Acme \\S+ +${items.at(-1)?.number}  profile.created +${profile}$`));
+  expect(lines.at(-1)).toBe("parbook events --follow prints those to come.");
+
+  const { child, said, ended } = launchParbook(settings, "events", "--follow");
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await until("it says that it follows", () => said.stderr !== "");
+  child.kill("SIGINT");
+  expect(await ended).toEqual({
+    exitCode: 0,
+    stdout: "0 events.\n",
+    stderr: "following the events of all customers from now on; Ctrl-C ends it\n",
+  });
 });
 
 test("it ends when nobody reads it any more", async () => {

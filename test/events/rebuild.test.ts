@@ -40,6 +40,26 @@ test("events that were deleted, or changed, are rebuilt with the same numbers an
   expect(await stored()).toEqual(before);
 });
 
+test("it says how many cuts it has rebuilt, and a watcher who gives up has changed nothing", async () => {
+  const before = await stored();
+  const seen: string[] = [];
+  const watcher = (most: number) => ({
+    begins: (cuts: number) => void seen.push(`of ${cuts}`),
+    made: (cuts: number) => {
+      seen.push(String(cuts));
+      if (seen.length > most) throw new RangeError("enough");
+    },
+  });
+  await rebuildEvents(db.database, "operator", watcher(10));
+  expect(seen.splice(0)).toEqual(["of 4", "1", "1", "1", "1"]);
+  await db.owner.rows("delete from event where cut = 3");
+  const damaged = await stored();
+  await expect(rebuildEvents(db.database, "operator", watcher(2))).rejects.toThrow("enough");
+  expect(await stored()).toEqual(damaged);
+  await rebuildEvents(db.database, "operator");
+  expect(await stored()).toEqual(before);
+});
+
 test("what was removed for its age is not rebuilt, except what later events need", async () => {
   await db.owner.rows("update event_retention set first_cut = 3");
   expect(await rebuildEvents(db.database, "operator")).toMatchObject({ cuts: 4, firstListedCut: 3n });

@@ -1,5 +1,6 @@
 /** `parbook verify`: verifies the ledger, with the service running or stopped. */
 import type { Command } from "commander";
+import { type OutstandingSupply, readOutstandingSupply } from "../../ledger/outstanding-supply.ts";
 import type { ChainHead } from "../../ledger/stored-batches.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Foundation } from "../../service/core.ts";
@@ -13,6 +14,7 @@ import { readDuration } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
 import { endStatements, interruptible } from "../interruption.ts";
 import { type ProgressOptions, withProgress } from "../progress.ts";
+import { table } from "../terminal.ts";
 import { headRecord } from "./chain-heads.ts";
 import { readPublicKey, readSigned } from "./checkpoint-and-key-files.ts";
 
@@ -54,7 +56,8 @@ async function verifyLedger({ checkpoint, key, maxAge, json }: VerifyCommandOpti
       if (signed !== undefined) await checkFits(foundation, checkpoint as string, signed, maxAge);
       const report = await verifyShowing(database, signed?.heads, { quiet: json, stopping });
       await recordVerify(dataDir, { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at });
-      return answerOf(report, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
+      const coins = await readOutstandingSupply(database);
+      return answerOf(report, coins, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
     });
   return interruptible("nothing is known of the rest of the ledger. Run it again: it begins anew", verifying);
 }
@@ -84,17 +87,46 @@ async function checkFits(
     throw new CommandRejected(`${file} is older than --max-age: it is from ${formatInstant(at)}`);
 }
 
-function answerOf(report: VerifyReport, compared: ComparedCheckpoint | undefined): CommandResult {
+function answerOf(
+  report: VerifyReport,
+  coins: readonly OutstandingSupply[],
+  compared: ComparedCheckpoint | undefined,
+): CommandResult {
+  const isBehind = compared !== undefined && endsBefore(report.heads, compared.checkpoint);
+  const checkpoint = compared && { ...checkpointRecord(compared), ...(isBehind && { ledger_ends_before: true }) };
+  const against = [comparedWith(compared), ...(isBehind ? [ENDS_BEFORE] : [])];
   return {
-    json: { ...reportRecord(report), ...(compared && { checkpoint: checkpointRecord(compared) }) },
-    prose: reportLines(report, comparedWith(compared)),
+    json: {
+      ...reportRecord(report),
+      coins: coins.map(({ coin, supply, reserve }) => ({ coin, supply, reserve })),
+      ...(checkpoint && { checkpoint }),
+    },
+    prose: [...coinLines(coins), ...reportLines(report, ...against)],
     failed: !report.sound,
   };
 }
 
-export function reportLines(report: VerifyReport, against: string): string[] {
+/** What is in circulation, and what backs it. Whether they are equal is the check `reserve`, and its finding names both. */
+function coinLines(coins: readonly OutstandingSupply[]): string[] {
+  const issued = coins.filter(({ supply, reserve }) => supply !== "0" || reserve !== "0");
+  if (issued.length === 0) return [];
+  const rows = issued.map(({ coin, supply, reserve }) => [coin, supply, reserve]);
+  return [...table(["coin", "outstanding supply", "reserve (USD)"], rows), ""];
+}
+
+/** Whether the ledger lacks the last batches that the checkpoint has. */
+function endsBefore(heads: readonly ChainHead[], { heads: expected }: SignedCheckpoint): boolean {
+  return expected.some(({ slot, n }) => n > (heads.find((head) => head.slot === slot)?.n ?? -1n));
+}
+
+const ENDS_BEFORE =
+  "The ledger ends before the checkpoint. If it was restored to an earlier moment, that is what the restore lost: verify it " +
+  "with a checkpoint from before that moment, keep this one with a note, and begin a new one (docs/backup.md). If it was " +
+  "not, batches were removed.";
+
+export function reportLines(report: VerifyReport, ...against: readonly string[]): string[] {
   const notes = report.notes.map((note) => `Note: ${note}.`);
-  return [...formatReport(report.checks), "", ...notes, against, verdictOf(report)];
+  return [...formatReport(report.checks), "", ...notes, ...against, verdictOf(report)];
 }
 
 function comparedWith(compared: ComparedCheckpoint | undefined): string {

@@ -11,7 +11,7 @@ import {
   takeLease,
 } from "../../postgres/leases.ts";
 import { countRows, digestOfFacts, rowsOf } from "../event-rows.ts";
-import { addRows, type Cut, deleteAllRows, readCuts, readFirstCut, removeRowsOfCuts } from "../store.ts";
+import { addRows, type Cut, deleteAllRows, findLastCut, readCuts, readFirstCut, removeRowsOfCuts } from "../store.ts";
 import { readContent } from "./cut-content.ts";
 import { NO_HEADS } from "./event-batch.ts";
 import { EVENTS_LEASE } from "./publisher.ts";
@@ -28,6 +28,12 @@ export interface Rebuilt {
   readonly firstListedCut: bigint;
 }
 
+/** How far it is. What it throws ends the rebuild, which then has changed nothing. */
+export interface RebuildWatcher {
+  begins(cuts: number): void;
+  made(cuts: number): void;
+}
+
 const CUTS_AT_ONCE = 500;
 const ATTEMPTS = 10;
 
@@ -37,7 +43,7 @@ const ATTEMPTS = 10;
  *
  * @throws RebuildFailed when the chain does not say what the cuts do, or the lease cannot be taken
  */
-export async function rebuildEvents(database: Database, holder: string): Promise<Rebuilt> {
+export async function rebuildEvents(database: Database, holder: string, watcher?: RebuildWatcher): Promise<Rebuilt> {
   const lease = await takeOver(database, holder);
   const renewal = setInterval(
     () => void renewLease(database.commits, lease, LEASE_MS).catch(() => false),
@@ -45,8 +51,9 @@ export async function rebuildEvents(database: Database, holder: string): Promise
   );
   try {
     return await database.transaction(async (transaction) => {
+      watcher?.begins(Number((await findLastCut(transaction))?.number ?? 0));
       await deleteAllRows(transaction);
-      const rebuilt = await addAll(transaction);
+      const rebuilt = await addAll(transaction, watcher);
       const first = await readFirstCut(transaction);
       if (first > 1n) await removeRowsOfCuts(transaction, 1n, first - 1n, first);
       if (!(await hasLease(transaction, lease)))
@@ -69,7 +76,10 @@ async function takeOver(database: Database, holder: string): Promise<Lease> {
   throw new RebuildFailed("the lease of the publisher could not be taken: try again");
 }
 
-async function addAll(database: Queryable): Promise<Omit<Rebuilt, "firstListedCut">> {
+async function addAll(
+  database: Queryable,
+  watcher: RebuildWatcher | undefined,
+): Promise<Omit<Rebuilt, "firstListedCut">> {
   const numbers = new Map<CustomerId, bigint>();
   let before: Pick<Cut, "number" | "heads"> = { number: 0n, heads: NO_HEADS };
   let events = 0;
@@ -84,6 +94,7 @@ async function addAll(database: Queryable): Promise<Omit<Rebuilt, "firstListedCu
       countRows(numbers, rows);
       events += cut.events;
       before = cut;
+      watcher?.made(1);
     }
     if (cuts.length < CUTS_AT_ONCE) return { cuts: Number(before.number), events };
   }
