@@ -3,6 +3,10 @@ import { expect, onTestFinished, test } from "vitest";
 import { ask, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 import { until } from "../../test/support/until.ts";
 import type { Api } from "../api/api.ts";
+import type { CustomerId } from "../customers/customer-id.ts";
+import { createAuthServer } from "../oauth/server/auth-server.ts";
+import { IdSource } from "../std/id.ts";
+import { done, reject } from "../std/result.ts";
 import { createRequestLog, type RequestLogForm } from "./request-log.ts";
 
 async function toyWith(
@@ -29,6 +33,41 @@ test("the access log has route, status, time, client and request id of each resp
     { ...common, route: "/v2/toys", status: 401 },
   ]);
   expect(JSON.stringify(lines)).not.toContain("hunter2");
+});
+
+test("of a token request the client is whom the token was issued to", async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const known = { clientId: "acme", customerId: "0190d5a4-0000-7000-8000-000000000002" as CustomerId, scopes: ["*"] };
+  const server = createAuthServer({
+    authUrl: () => "http://auth.test",
+    keys: { published: () => [] },
+    clients: {
+      authenticate: async (_, secret) => (secret === "right" ? done(known) : reject("client_authentication_failed")),
+    },
+    tokens: { issue: async () => ({ accessToken: "a.b.c", tokenId: "t" }) },
+    ids: new IdSource(),
+    log,
+    observe: createRequestLog(log, "record"),
+  });
+  onTestFinished(() => server.close());
+  const url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/oauth2/token`;
+  const ask = (secret: string) => {
+    const form = { grant_type: "client_credentials", client_id: "acme", client_secret: secret };
+    return fetch(url, { method: "POST", body: new URLSearchParams(form), headers: { "x-request-id": secret } });
+  };
+  for (const secret of ["right", "wrong"]) await (await ask(secret)).text();
+  await until("both requests are logged, and the rejection", () => lines.length === 3);
+  const request = { level: 30, msg: "request", method: "POST", route: "/oauth2/token", ms: expect.any(Number) };
+  const reason = "client authentication failed";
+  expect(lines).toEqual([
+    { ...request, status: 200, client: "acme", request_id: "right" },
+    {
+      ...{ level: 30, msg: "token request rejected", request_id: "wrong", address: "127.0.0.1" },
+      ...{ client_id: "acme", rejection: "invalid_client", reason },
+    },
+    { ...request, status: 401, request_id: "wrong" },
+  ]);
 });
 
 test("on a terminal a request is one line, without its query", async () => {

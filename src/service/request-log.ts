@@ -35,16 +35,20 @@ interface Response {
   /** 0: the caller disconnected first. */
   readonly status: number;
   readonly ms: number;
-  /** Undefined without a valid token. */
+  /** Undefined without a valid token, and of the token endpoint if none was issued. */
   readonly client: string | undefined;
 }
 
-function responseOf({ is404, routeOptions, known }: FastifyRequest, { raw }: FastifyReply, ms: number): Response {
+function responseOf(
+  { is404, routeOptions, known, issuedTo }: FastifyRequest,
+  { raw }: FastifyReply,
+  ms: number,
+): Response {
   return {
     route: is404 ? "none" : (routeOptions.url ?? "none"),
     status: raw.writableFinished ? raw.statusCode : 0,
     ms: Math.round(ms * 10) / 10,
-    client: known?.clientId,
+    client: known?.clientId ?? issuedTo,
   };
 }
 

@@ -38,6 +38,13 @@ import { TokenAdmission } from "./token-admission.ts";
 import { handleTokenRequest, type TokenEndpointOptions, type TokenGranted } from "./token-endpoint.ts";
 import { NOT_STORED, rejectToken, TOKEN_ERRORS, type TokenError, type TokenRejection } from "./token-error.ts";
 
+declare module "fastify" {
+  interface FastifyRequest {
+    /** On auth_url: the client that a token was issued to, for the request log. */
+    issuedTo?: string;
+  }
+}
+
 export interface AuthServerOptions extends TokenEndpointOptions {
   readonly authUrl: () => string;
   readonly keys: Pick<SigningKeys, "published">;
@@ -250,12 +257,13 @@ async function issueToken(
   const result = headers.kind === "rejected" ? headers : await handleTokenRequest(asked, options);
   const about = { request_id: request.id, address: request.ip };
   if (result.kind === "rejected") {
-    const { error, reason } = result.rejection;
-    options.log.info({ ...about, rejection: error, reason }, "token request rejected");
+    const { error, reason, clientId } = result.rejection;
+    options.log.info({ ...about, client_id: clientId, rejection: error, reason }, "token request rejected");
     reportDenial(result.rejection, request, options);
     return result;
   }
   const { clientId, tokenId } = result.value;
+  request.issuedTo = clientId;
   // Debug level: successes would bury rejections.
   options.log.debug(
     { ...about, client_id: clientId, token_id: tokenId, scope: result.value.body.scope },
