@@ -45,7 +45,7 @@ export const EXAMINATIONS_OF_MACHINE: readonly OfNode[] = [
 export const EXAMINATIONS_OF_SERVICE: readonly OfNode[] = [
   {
     subject: "settings",
-    covers: ["metrics", "rate-limits", "no-proxy"],
+    covers: ["example-address", "metrics", "rate-limits", "no-proxy"],
     find: ({ config }) => judgeSettings(config),
   },
   { subject: "certificate", covers: ["certificate-ends"], find: findEndingCertificate },
@@ -80,8 +80,13 @@ export function judgeUser(uid: number | undefined, { databaseUrl }: Pick<Config,
   );
 }
 
-export function judgeSettings({ metricsPort, rateLimits, trustedProxies, tlsCert }: Config): Finding[] {
+export function judgeSettings({ metricsPort, rateLimits, trustedProxies, tlsCert, ...addresses }: Config): Finding[] {
+  const { baseUrl, authUrl } = addresses;
   return present(
+    ...Object.entries({ PARBOOK_BASE_URL: baseUrl, PARBOOK_AUTH_URL: authUrl }).map(
+      ([name, url]) =>
+        isExample(url) && finding("example-address", `${name} is ${url}`, "set it to the address that callers use"),
+    ),
     rateLimits === "off" && finding("rate-limits", "rate limits are off", "remove PARBOOK_RATE_LIMITS"),
     metricsPort === undefined &&
       finding("metrics", "PARBOOK_METRICS_PORT is not set", "set it, and load ops/alerts.yml (docs/runbook.md)"),
@@ -94,6 +99,10 @@ export function judgeSettings({ metricsPort, rateLimits, trustedProxies, tlsCert
       ),
   );
 }
+
+/** RFC 2606: names that belong to nobody. Our own files have them where an operator's belong. */
+const isExample = (url: string | undefined): boolean =>
+  url !== undefined && /(?:^|\.)(?:example(?:\.(?:com|net|org))?|invalid)$/.test(new URL(url).hostname);
 
 const OLDEST_VERIFY_MS = 2 * DAY_MS;
 
@@ -168,16 +177,20 @@ async function findEndingCertificate({ config, now }: ExaminedNode): Promise<Fin
 /** The service's limit where it runs, else that of this command, which the service would have if started likewise. */
 async function findFewFiles({ config }: ExaminedNode): Promise<Finding[]> {
   const pid = await findServiceProcess(config.dataDir);
-  return judgeOpenFiles(await openFilesLimit(`/proc/${pid ?? "self"}/limits`), config);
+  const limit = await openFilesLimit(`/proc/${pid ?? "self"}/limits`);
+  return judgeOpenFiles(limit, config, pid === undefined ? NOT_RUNNING : `the service (process ${pid})`);
 }
+
+const NOT_RUNNING = "no service runs here; one that is started from this shell";
 
 export function judgeOpenFiles(
   limit: number,
   { maxConnections, roles }: Pick<Config, "maxConnections" | "roles">,
+  who = "the service",
 ): Finding[] {
   const servers = roles.has("auth") ? 2 : 1;
   const most = connectionsWithin(limit, servers, maxConnections);
   if (most === maxConnections) return [];
-  const what = `the service may open ${limit} files, so each server takes ${most} connections, not the ${maxConnections} of PARBOOK_MAX_CONNECTIONS`;
+  const what = `${who} may open ${limit} files, so each server takes ${most} connections, not the ${maxConnections} of PARBOOK_MAX_CONNECTIONS`;
   return [finding("open-files", what, `set LimitNOFILE=${filesFor(servers, maxConnections)} in its unit (ulimit -n)`)];
 }

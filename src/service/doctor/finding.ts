@@ -81,6 +81,11 @@ export const FINDING_KINDS = {
     "every process of the database's user can change the ledger",
   ),
   metrics: kind("warning", "metrics are on", "nobody is alerted"),
+  "example-address": kind(
+    "warning",
+    "public addresses are real",
+    "tokens and documents name addresses that no caller reaches",
+  ),
   "rate-limits": kind("warning", "rate limits are on", "one caller can take the service from all others"),
   "no-proxy": kind("warning", "callers' addresses are known", "behind a proxy all callers share its limits"),
   "open-files": kind("warning", "enough files may be open", "fewer connections are accepted than set"),

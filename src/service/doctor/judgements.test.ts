@@ -89,6 +89,7 @@ test.each<[Partial<Standbys>, string[]]>([
 
 const ARCHIVED: LogArchive = {
   secondsSinceArchived: 20,
+  secondsRunning: 86_400,
   isFailing: false,
   lastArchived: "00000002000000000000000A",
   current: "00000002000000000000000B",
@@ -116,6 +117,9 @@ test.each<[Partial<ServerSettings>, Partial<LogArchive>, string[]]>([
     { secondsSinceArchived: undefined, lastArchived: undefined },
     ["archive-behind: archiving is on, and nothing was archived yet"],
   ],
+  // The server was down, or has forgotten what it archived before a crash.
+  [{}, { secondsSinceArchived: 3_600, secondsRunning: 900, current: "000000020000000100000002" }, []],
+  [{}, { secondsSinceArchived: undefined, secondsRunning: 20, lastArchived: undefined }, []],
   [{}, { secondsSinceArchived: undefined, lastArchived: undefined, current: "000000010000000000000001" }, []],
   [{}, { secondsSinceArchived: 3_600, current: undefined }, []],
 ])("archive of the log: %o, %o", (changed, archive, findings) => {
@@ -242,6 +246,13 @@ test("settings of a service that leave something open are found", () => {
     PARBOOK_KEY_ENCRYPTION_KEY: Buffer.alloc(32).toString("base64"),
   };
   expect(found(safe)).toEqual([]);
+  const copied = { PARBOOK_BASE_URL: "https://api.example.com", PARBOOK_AUTH_URL: "https://api.example.com:8443/auth" };
+  expect(found({ ...safe, ...copied })).toEqual([
+    "example-address: PARBOOK_BASE_URL is https://api.example.com",
+    "example-address: PARBOOK_AUTH_URL is https://api.example.com:8443/auth",
+  ]);
+  const real = { PARBOOK_BASE_URL: "https://api.example.com.pl", PARBOOK_AUTH_URL: "https://counterexample.org" };
+  expect(found({ ...safe, ...real })).toEqual([]);
   expect(found({ ...safe, PARBOOK_TRUSTED_PROXIES: "", PARBOOK_TLS_CERT: "a", PARBOOK_TLS_KEY: "b" })).toEqual([]);
 });
 

@@ -6,6 +6,8 @@ import type { ServerSettings } from "./server-settings.ts";
 export interface LogArchive {
   /** Since the last success; undefined if there was none. */
   readonly secondsSinceArchived: number | undefined;
+  /** Since the server started, or last began to count. Before that nothing could be archived. */
+  readonly secondsRunning: number;
   readonly isFailing: boolean;
   readonly lastArchived: string | undefined;
   /** The segment that is written now; undefined on a standby. */
@@ -15,11 +17,13 @@ export interface LogArchive {
 export async function readLogArchive(database: Queryable): Promise<LogArchive> {
   const [row] = await database.rows<{
     seconds: number | null;
+    running: number;
     failing: boolean;
     last: string | null;
     current: string | null;
   }>(
     `select extract(epoch from clock_timestamp() - last_archived_time)::float8 as seconds,
+            extract(epoch from clock_timestamp() - greatest(pg_postmaster_start_time(), stats_reset))::float8 as running,
             coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing,
             last_archived_wal as last,
             case when not pg_is_in_recovery() then pg_walfile_name(pg_current_wal_lsn()) end as current
@@ -27,6 +31,7 @@ export async function readLogArchive(database: Queryable): Promise<LogArchive> {
   );
   return {
     secondsSinceArchived: row?.seconds ?? undefined,
+    secondsRunning: row?.running ?? 0,
     isFailing: row?.failing ?? false,
     lastArchived: row?.last ?? undefined,
     current: row?.current ?? undefined,
@@ -53,7 +58,7 @@ export function judgeLogArchive(settings: ServerSettings, archive: LogArchive): 
         "see last_failed_wal in pg_stat_archiver, and the server's log",
       ),
     !isFailing &&
-      seconds > LONGEST_SECONDS &&
+      Math.min(seconds, archive.secondsRunning) > LONGEST_SECONDS &&
       waiting > 1 &&
       finding("archive-behind", behind, "look at archive_command and the archive's disk"),
     (bound === 0 || bound > LONGEST_SECONDS) &&
