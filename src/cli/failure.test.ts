@@ -11,12 +11,16 @@ import { BootstrapError } from "../service/bootstrap/bootstrap-file.ts";
 import { InvalidSettings } from "../service/config/config.ts";
 import { StartupError } from "../service/core.ts";
 import { writeReadyFile } from "../service/data-directory.ts";
+import { SettingFileError } from "../service/setting-file.ts";
 import { writeAtomically } from "../std/write-atomically.ts";
 import { writeNewKey } from "./auditing/checkpoint-and-key-files.ts";
 import { CommandRejected, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
 
-test("wrong usage exits with 2, a rejection with 1", () => {
+test("wrong usage, settings and their files exit with 2, a rejection with 1", () => {
+  const unreadable = "PARBOOK_TLS_KEY /key.pem cannot be read: EACCES";
+  expect(failureOf(new SettingFileError(unreadable))).toEqual({ lines: [unreadable], exitCode: 2 });
+  expect(failureOf(new StartupError("it is away"))).toEqual({ lines: ["it is away"], exitCode: 1 });
   expect(failureOf(new InvalidSettings(["PARBOOK_X is wrong"]))).toEqual({
     lines: ["Invalid settings; nothing was started:", "PARBOOK_X is wrong"],
     exitCode: 2,

@@ -15,6 +15,7 @@ import { BootstrapError } from "../service/bootstrap/bootstrap-file.ts";
 import { InvalidSettings } from "../service/config/config.ts";
 import { StartupError } from "../service/core.ts";
 import { NoDatabase } from "../service/provide-database.ts";
+import { SettingFileError } from "../service/setting-file.ts";
 import { ClockFault } from "../std/clock.ts";
 import { fileErrorText } from "../std/file-error.ts";
 import { CommandFailed, CommandRejected, type ExitCode, WrongUsage } from "./command.ts";
@@ -45,8 +46,11 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof CommandFailed) return { lines: [], exitCode: error.exitCode };
   if (error instanceof InvalidSettings) return { lines: [error.heading, ...error.lines], exitCode: 2 };
   if (error instanceof WrongUsage) return { lines: [error.message], exitCode: 2 };
-  return { lines: linesOf(error), exitCode: 1 };
+  return { lines: linesOf(error), exitCode: WRONG_FILES.some((kind) => error instanceof kind) ? 2 : 1 };
 }
+
+/** A file that a setting names: until it is corrected, no start can succeed. */
+const WRONG_FILES = [SettingFileError, BootstrapError, CatalogueError];
 
 /** Requested help succeeds; help that is shown because the command is missing does not. */
 const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;

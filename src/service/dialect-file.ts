@@ -5,8 +5,7 @@
 import { readJson } from "../api/requests/body-reader.ts";
 import { type DialectWords, OWN_WORDS } from "../web/dialect/dialect.ts";
 import { isParameter } from "../web/dialect/exchanged-paths.ts";
-import { StartupError } from "./core.ts";
-import { readSettingFile } from "./setting-file.ts";
+import { readSettingFile, SettingFileError } from "./setting-file.ts";
 
 /** The words of the file that can be used, and a line for each that cannot. */
 export interface DialectFile {
@@ -52,7 +51,7 @@ const KINDS = Object.keys(FORMATS) as Kind[];
 const URL_FORMAT = /^(?=.{1,500}$)https?:\/\/[\x21-\x7e]+$/;
 
 /**
- * @throws StartupError when it cannot be read at all
+ * @throws SettingFileError when it cannot be read at all
  */
 export async function readDialectFile(path: string): Promise<DialectFile> {
   const file = parsed(path, await readSettingFile("PARBOOK_DIALECT", path));
@@ -76,10 +75,12 @@ function parsed(path: string, bytes: Buffer): Readonly<Record<string, unknown>> 
   try {
     file = readJson(bytes);
   } catch (error) {
-    throw new StartupError(`the dialect ${path} cannot be read: ${(error as Error).message.replace("the body", "it")}`);
+    throw new SettingFileError(
+      `the dialect ${path} cannot be read: ${(error as Error).message.replace("the body", "it")}`,
+    );
   }
   if (typeof file !== "object" || file === null || Array.isArray(file))
-    throw new StartupError(`the dialect ${path} is not a JSON object`);
+    throw new SettingFileError(`the dialect ${path} is not a JSON object`);
   return file as Readonly<Record<string, unknown>>;
 }
 
@@ -103,13 +104,13 @@ function readWords(kind: Kind, value: unknown, mistakes: string[]): ReadonlyMap<
   return words;
 }
 
-/** @throws StartupError with every mistake of the file */
+/** @throws SettingFileError with every mistake of the file */
 export function rejectMistakes({ path, words, mistakes }: DialectFile, known: KnownWords): void {
   const { problemTitles, ...others } = words;
   const byKind: Readonly<Record<Kind, ReadonlyMap<string, string>>> = { ...others, problem_titles: problemTitles };
   const lines = [...mistakes, ...KINDS.flatMap((kind) => mistakesAmong(kind, byKind[kind], known[kind]))];
   if (lines.length === 0) return;
-  throw new StartupError(`the dialect ${path} is wrong:`, ...lines.map((line) => `  ${line}`));
+  throw new SettingFileError(`the dialect ${path} is wrong:`, ...lines.map((line) => `  ${line}`));
 }
 
 function mistakesAmong(

@@ -10,7 +10,7 @@ import { formatInstant, type Instant, systemClock } from "../std/clock.ts";
 import { startPoll } from "../std/poll.ts";
 import { type Config, InvalidSettings } from "./config/config.ts";
 import { StartupError } from "./core.ts";
-import { readSettingFile } from "./setting-file.ts";
+import { readSettingFile, SettingFileError } from "./setting-file.ts";
 
 export interface Tls {
   readonly cert: string;
@@ -38,7 +38,7 @@ type TlsFiles = Pick<Config, "tlsCert" | "tlsKey">;
 
 const READ_EVERY_MS = 60_000;
 
-/** @returns Undefined if not configured. @throws StartupError when the files are unusable. */
+/** @returns Undefined if not configured. @throws SettingFileError, or StartupError outside of its validity. */
 export async function readTls(
   { tlsCert, tlsKey }: TlsFiles,
   now: Instant = systemClock.now(),
@@ -57,7 +57,7 @@ export async function readTls(
     // createSecureContext takes an empty file for an absent one.
     if (!new X509Certificate(tls.cert).checkPrivateKey(createPrivateKey(tls.key))) throw new Error("different keys");
   } catch (error) {
-    throw new StartupError(
+    throw new SettingFileError(
       `PARBOOK_TLS_CERT ${tlsCert} and PARBOOK_TLS_KEY ${tlsKey} are not a certificate and its key in PEM: ${(error as Error).message}`,
     );
   }
