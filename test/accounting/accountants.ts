@@ -1,8 +1,9 @@
 /** Three programs that keep books, none of which knows us: what each makes of a file of ours. */
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Format } from "../../src/accounting/export.ts";
 import { amountOf, formatAmount } from "../../src/money/amount.ts";
+import { missingProgram, runs } from "../support/required.ts";
 
 export interface Accountant {
   readonly format: Format;
@@ -18,7 +19,7 @@ export interface Accountant {
 const PYTHON = "/usr/bin/python3";
 const BEANCOUNT = fileURLToPath(new URL("programs/beancount_balances.py", import.meta.url));
 
-export const HLEDGER_MISSING = runs("hledger", "--version") ? undefined : "there is no hledger";
+export const HLEDGER_MISSING = missingProgram("hledger");
 
 export const ACCOUNTANTS: readonly Accountant[] = [
   {
@@ -38,7 +39,7 @@ export const ACCOUNTANTS: readonly Accountant[] = [
   },
   {
     format: "ledger",
-    missing: runs("ledger", "--version") ? undefined : "there is no ledger",
+    missing: missingProgram("ledger"),
     object: async (file) => (await run("ledger", "-f", file, "balance")).said,
     balances: async (file) => {
       const format = "%(account)\\t%(scrub(display_total))\\n";
@@ -84,13 +85,4 @@ export function run(program: string, ...args: string[]): Promise<{ output: strin
       resolve({ output, said: said === "" && error !== null ? error.message : said }),
     );
   });
-}
-
-function runs(program: string, ...args: string[]): boolean {
-  try {
-    execFileSync(program, args, { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
 }

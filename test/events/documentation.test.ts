@@ -1,9 +1,9 @@
 /** docs/events.md: its programs run, its types are all there are, and its example is like a real event. */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { EVENT_TYPES } from "../../src/events/events.ts";
-import { required } from "../support/required.ts";
+import { missingProgram, required } from "../support/required.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { callerAs, eventsOf } from "./stories.ts";
@@ -31,17 +31,8 @@ const PROGRAMS = [
   ["python3", "python", ["python3", "-c"]],
 ] as const;
 
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 test.for(PROGRAMS)("the %s program follows events", async ([program, language, [command, ...options]], context) => {
-  required(context, isInstalled(program) ? undefined : `${program} is missing`);
+  required(context, missingProgram(program));
   const env = {
     BASE_URL: service.baseUrl,
     AUTH_URL: service.authUrl,

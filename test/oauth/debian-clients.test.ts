@@ -2,8 +2,9 @@
  * The token endpoint, with clients outside of JavaScript: two libraries for Python as Debian packages them, and
  * curl by hand. Where one is missing its tests say so and are skipped, unless skipping is forbidden (`required`).
  */
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { missingProgram, runs } from "../support/required.ts";
 import { type ClientLibrary, type TokenRequest, type TokenResult, testClientLibraries } from "./client-library.ts";
 
 /** Debian's own, which sees Debian's packages whatever else is called python3. */
@@ -23,8 +24,8 @@ testClientLibraries(
     missing: pythonPackage("authlib"),
     request: inPython("authlib_client.py"),
   },
-  { name: "curl -F", missing: program("curl"), request: byCurl("-F") },
-  { name: "curl --data-urlencode", missing: program("curl"), request: byCurl("--data-urlencode") },
+  { name: "curl -F", missing: missingProgram("curl"), request: byCurl("-F") },
+  { name: "curl --data-urlencode", missing: missingProgram("curl"), request: byCurl("--data-urlencode") },
 );
 
 function inPython(file: string): ClientLibrary["request"] {
@@ -87,17 +88,4 @@ function outputOf(program: string, args: readonly string[], input = ""): Promise
 
 function pythonPackage(name: string): string | undefined {
   return runs(PYTHON, "-c", `import ${name}`) ? undefined : `${PYTHON} has no ${name}`;
-}
-
-function program(name: string): string | undefined {
-  return runs(name, "--version") ? undefined : `there is no ${name}`;
-}
-
-function runs(name: string, ...args: string[]): boolean {
-  try {
-    execFileSync(name, args, { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
 }

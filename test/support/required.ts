@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import type { TestContext } from "vitest";
 
 /**
@@ -8,4 +9,19 @@ export function required(context: TestContext, missing: string | undefined): voi
   if (missing === undefined) return;
   if (process.env.TEST_SKIPS === "forbidden") throw new Error(`this must not be skipped, but ${missing}`);
   context.skip(missing);
+}
+
+/** Whether a program is there and ends well with these arguments. */
+export function runs(program: string, ...args: readonly string[]): boolean {
+  try {
+    execFileSync(program, args, { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** For `required`. */
+export function missingProgram(program: string): string | undefined {
+  return runs(program, "--version") ? undefined : `there is no ${program}`;
 }

@@ -1,5 +1,5 @@
 /** docs/webhooks.md: its commands and receivers run against the service, and what is posted verifies with others' libraries. */
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { Webhook } from "standardwebhooks";
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { UnansweredReason } from "../../src/web/outgoing-requests/exchange.ts";
 import { callerAs } from "../events/stories.ts";
 import { receiver } from "../support/http/outgoing.ts";
-import { required } from "../support/required.ts";
+import { missingProgram, required } from "../support/required.ts";
 import { freePort, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { areSignedWith, missingV1aJudge } from "./v1a-judge.ts";
@@ -49,19 +49,10 @@ const RECEIVERS = [
   ["python3", "python", ["python3", "-c"]],
 ] as const;
 
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 test.for(RECEIVERS)("in %s, a webhook is created, received, verified, tried and rotated", async (each, context) => {
   const [program, language, [command, ...options]] = each;
-  required(context, isInstalled(program) ? undefined : `${program} is missing`);
-  required(context, isInstalled("curl") ? undefined : "curl is missing");
+  required(context, missingProgram(program));
+  required(context, missingProgram("curl"));
   const [create = "", tryIt = ""] = blocks("sh");
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
