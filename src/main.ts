@@ -19,7 +19,7 @@ import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-dir
 import { examine } from "./service/doctor/examine-database.ts";
 import { EXAMINATIONS_OF_MACHINE, EXAMINATIONS_OF_SERVICE } from "./service/doctor/examine-node.ts";
 import { logFindings } from "./service/doctor/log-findings.ts";
-import { close, gate, listen, listenAddressOf, ownAddress } from "./service/listening.ts";
+import { checkPorts, close, gate, listen, listenAddressOf, ownAddress } from "./service/listening.ts";
 import { laneObserver, observersOf } from "./service/observers.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
 import { type Component, startAll } from "./service/start-and-stop.ts";
@@ -54,6 +54,7 @@ export interface StartOptions extends BuildOptions {
 export async function startService(options: StartOptions): Promise<Service> {
   const { config, log } = options;
   requireTls(config);
+  await checkPorts(config);
   const observers = observersOf(config, log, options.requestLog);
   const shared = await sharedServerOptions(config, observers.metrics);
   const core = await openCore(config, "serve", log, laneObserver(observers));

@@ -17,10 +17,12 @@ import { addEventCommands } from "./auditing/events.ts";
 import { addVerify } from "./auditing/verify.ts";
 import { addBackup } from "./backup.ts";
 import { addCarryOver } from "./carry-over/carry-over.ts";
+import { WrongUsage } from "./command.ts";
 import { addDemo } from "./demo/demo.ts";
 import { addDoctor } from "./doctor/doctor.ts";
 import { addExport } from "./export.ts";
 import { addMigrate } from "./migrate.ts";
+import { OTHER_WORDS } from "./other-words.ts";
 import { addPayoutCommands } from "./payout/payout.ts";
 import { addRestore } from "./restore.ts";
 import { addSchema } from "./schema.ts";
@@ -33,6 +35,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   ignoreErrors(process.stdout);
   ignoreErrors(process.stderr);
   try {
+    rejectOtherWord(argv);
     await buildProgram().parseAsync(withStart(argv), { from: "user" });
     return 0;
   } catch (error) {
@@ -42,6 +45,11 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (lines.length > 0) printError(lines);
     return exitCode;
   }
+}
+
+function rejectOtherWord([word = ""]: readonly string[]): void {
+  const meant = OTHER_WORDS.get(word);
+  if (meant !== undefined) throw new WrongUsage(`there is no command ${word}: see ${meant}`);
 }
 
 /** `parbook`, and options alone, start the service: `npx parbook` is all that a newcomer types. */

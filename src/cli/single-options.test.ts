@@ -4,7 +4,17 @@ import { must } from "../std/assert.ts";
 import { buildProgram, main } from "./parbook.ts";
 
 /** Every option accepts at least one of these. */
-const VALUES = ["0190d5a4-0000-7000-8000-000000000001", "1", "0.1", "1h", "2026-11-21T00:00:00Z", "1/1", "*", "::1"];
+const VALUES = [
+  "0190d5a4-0000-7000-8000-000000000001",
+  "1",
+  "0.1",
+  "1h",
+  "2026-11-21T00:00:00Z",
+  "1/1",
+  "*",
+  "::1",
+  "ACME",
+];
 
 interface Case {
   readonly name: string;

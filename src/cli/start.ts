@@ -7,10 +7,12 @@ import { type Config, readConfig } from "../service/config/config.ts";
 import { environment } from "../service/config/environment.ts";
 import { createLogger } from "../service/logger.ts";
 import type { RequestLogForm } from "../service/request-log.ts";
+import { readCoin } from "./arguments.ts";
 import { addCommand } from "./command.ts";
 import { type TourParties, tourParties } from "./demo/tour.ts";
 import { tourText } from "./demo/tour-lines.ts";
 import { DUPLICATE_SIGNAL_MS } from "./interruption.ts";
+import { demoCommand } from "./own-name.ts";
 import { printJson, printLines } from "./terminal.ts";
 
 /** An orderly stop that takes longer is abandoned; the watcher then stops the embedded database. */
@@ -26,7 +28,11 @@ export function addStart(program: Command): void {
     summary: "start the service; in sandbox mode it prints commands to try",
     examples: ["start", "start --coin ACMEUSD", "start --json"],
   })
-    .option("--coin <code>", "in a sandbox: a stablecoin of your own, with a market against USD (PARBOOK_COIN)")
+    .option(
+      "--coin <code>",
+      "in a sandbox: a stablecoin of your own, with a market against USD (PARBOOK_COIN)",
+      readCoin,
+    )
     .option("--quiet", "log no requests; otherwise they are logged in production, and on a terminal")
     .action(serve);
 }
@@ -52,9 +58,8 @@ async function serve({ json, coin, quiet }: StartCommandOptions): Promise<void> 
   const requestLog = quiet === true ? undefined : requestLogOf(config, json === true ? process.stderr : process.stdout);
   service = await startService({ config, log, requestLog, stopping: stopping.signal });
   if (service.metricsUrl !== undefined) log.info(`metrics at ${service.metricsUrl}`);
-  const printed = json === true ? printJson(readyRecord(service, config)) : printLines(readyLines(service, config));
   // The service does not depend on a reader.
-  void printed.catch(() => undefined);
+  void sayReady(service, config, log, json === true).catch(() => undefined);
   const signal = await stopRequested;
   log.info(`${signal}: stopping`);
   await service.stop();
@@ -152,14 +157,18 @@ function readyRecord(service: Service, config: Config) {
   };
 }
 
+/** In production standard output is a log, in which each line is JSON. */
+async function sayReady(service: Service, config: Config, log: Logger, isJson: boolean): Promise<void> {
+  if (isJson) return printJson(readyRecord(service, config));
+  if (config.mode === "sandbox") return printLines(readyLines(service, config));
+  log.info({ base_url: service.baseUrl, auth_url: service.authUrl }, "serving");
+}
+
 function readyLines(service: Service, config: Config): string[] {
   const { baseUrl, authUrl } = service;
   const parties = partiesOf(service, config);
   if (parties !== undefined)
-    return [
-      "",
-      ...tourText(parties, { baseUrl, authUrl, settlementDelayMs: config.settlementDelayMs, coin: config.coin }),
-    ];
+    return ["", ...tourText(parties, { ...config, baseUrl, authUrl, demo: demoCommand(environment) })];
   const docs = config.roles.has("api") ? [`docs      ${baseUrl}/docs`] : [];
   return [`base_url  ${baseUrl}`, `auth_url  ${authUrl}`, ...docs];
 }

@@ -1,13 +1,16 @@
 import dns from "node:dns";
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { fastify } from "fastify";
 import { afterEach, expect, test, vi } from "vitest";
-import { close, listen, ownAddress } from "./listening.ts";
+import { readConfig } from "./config/config.ts";
+import { checkPorts, close, listen, ownAddress } from "./listening.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
 const PLACE = { host: "localhost", port: 0, settings: { host: "PARBOOK_HOST", port: "PARBOOK_PORT" } };
+const OF_NODE = { ...PLACE, host: "127.0.0.1" };
 const ADDRESSES = [
   { address: "127.0.0.1", family: 4 },
   { address: "127.0.0.2", family: 4 },
@@ -52,6 +55,40 @@ test("a host name that is not local is reported with its setting", async () => {
       "PARBOOK_HOST nowhere.invalid is not an address of this machine",
     );
   }
+});
+
+test("every port that is in use is named at once, and a free one is free afterwards", async () => {
+  const [first, second, free] = [createServer(), createServer(), createServer()];
+  const [api, auth, metrics] = [
+    await listen(first, OF_NODE),
+    await listen(second, OF_NODE),
+    await listen(free, OF_NODE),
+  ];
+  free.close();
+  const settings = {
+    PARBOOK_DATA_DIR: "/nowhere",
+    PARBOOK_PORT: String(api),
+    PARBOOK_AUTH_PORT: String(auth),
+    PARBOOK_METRICS_PORT: String(metrics),
+  };
+  const inUse = (port: number, name: string) =>
+    `port ${port} on 127.0.0.1 is in use: stop what uses it, or set ${name} to another one`;
+  const linesOf = (more: Record<string, string> = {}) =>
+    checkPorts(readConfig({ ...settings, ...more })).then(
+      () => [],
+      ({ lines }) => lines,
+    );
+  expect(await linesOf()).toEqual([inUse(api, "PARBOOK_PORT"), inUse(auth, "PARBOOK_AUTH_PORT")]);
+  expect(await linesOf({ PARBOOK_ROLES: "api" })).toEqual([inUse(api, "PARBOOK_PORT")]);
+  expect(await linesOf({ PARBOOK_HOST: "nowhere.invalid" })).toEqual([
+    "PARBOOK_HOST nowhere.invalid is not an address of this machine",
+  ]);
+  first.close();
+  second.close();
+  await Promise.all([once(first, "close"), once(second, "close")]);
+  expect(await linesOf()).toEqual([]);
+  expect(await listen(free, { ...OF_NODE, port: metrics })).toBe(metrics);
+  free.close();
 });
 
 test("closing finishes requests in flight, but does not wait for stalled clients", async () => {

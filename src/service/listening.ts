@@ -1,11 +1,12 @@
 /** Opening and closing of the servers. */
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { Server } from "node:http";
+import { createServer, Server } from "node:http";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Api } from "../api/server.ts";
 import type { Config } from "./config/config.ts";
 import { StartupError } from "./core.ts";
+import { findServiceProcess } from "./data-directory.ts";
 
 /**
  * Connections that wait to be accepted. Node accepts one in each turn of the event loop; a client whose connection does
@@ -38,10 +39,41 @@ export function gate(): { hook: onRequestHookHandler; open: () => void } {
   };
 }
 
-export function listenAddressOf({ host, port, authPort }: Config, server: "api" | "auth"): ListenAddress {
-  return server === "api"
-    ? { host, port, settings: { host: "PARBOOK_HOST", port: "PARBOOK_PORT" } }
-    : { host, port: authPort, settings: { host: "PARBOOK_HOST", port: "PARBOOK_AUTH_PORT" } };
+export function listenAddressOf(config: Config, server: "api" | "auth" | "metrics"): ListenAddress {
+  const { host, port, authPort, metricsHost, metricsPort = 0 } = config;
+  if (server === "api") return { host, port, settings: { host: "PARBOOK_HOST", port: "PARBOOK_PORT" } };
+  if (server === "auth") return { host, port: authPort, settings: { host: "PARBOOK_HOST", port: "PARBOOK_AUTH_PORT" } };
+  return {
+    host: metricsHost,
+    port: metricsPort,
+    settings: { host: "PARBOOK_METRICS_HOST", port: "PARBOOK_METRICS_PORT" },
+  };
+}
+
+/**
+ * Tries every port before anything is started, so that a start in vain names all that are in use, and at once. Another
+ * process may still take one meanwhile: then `listen` says so.
+ *
+ * @throws StartupError with a line for each port that cannot be used
+ */
+export async function checkPorts(config: Config): Promise<void> {
+  const servers = config.roles.has("auth") ? (["api", "auth", "metrics"] as const) : (["api", "metrics"] as const);
+  const lines = new Set<string>();
+  for (const address of servers.map((server) => listenAddressOf(config, server))) {
+    if (address.port === 0) continue;
+    const server = createServer();
+    try {
+      await listen(server, address);
+    } catch (error) {
+      if (!(error instanceof StartupError)) throw error;
+      for (const line of error.lines) lines.add(line);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  }
+  // If it is a service of this data directory that has them, its lock says more.
+  if (lines.size > 0 && (await findServiceProcess(config.dataDir)) === undefined) throw new StartupError(...lines);
 }
 
 /**

@@ -8,7 +8,7 @@ import { readLastVerify } from "../verify/last-verify.ts";
 import { containBugs } from "../web/connections/contain-bugs.ts";
 import type { Config } from "./config/config.ts";
 import type { Core } from "./core.ts";
-import { listen, ownAddress } from "./listening.ts";
+import { listen, listenAddressOf, ownAddress } from "./listening.ts";
 import { droppedLogLines } from "./logger.ts";
 import { reportBug } from "./observers.ts";
 
@@ -25,7 +25,7 @@ export async function serveMetrics(
   metrics: Metrics,
   { config, core, engines, certificate }: MetricsSources,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const { mode, dataDir, metricsHost: host, metricsPort = 0, settlementDelayMs } = config;
+  const { mode, dataDir, metricsHost: host, settlementDelayMs } = config;
   const { lane, database, clock, log } = core;
   metrics.watch({
     lane,
@@ -46,8 +46,7 @@ export async function serveMetrics(
     (error) => log.error({ error }, "metrics could not be collected"),
   );
   containBugs(server, reportBug(log, metrics));
-  const settings = { host: "PARBOOK_METRICS_HOST", port: "PARBOOK_METRICS_PORT" };
-  const port = await listen(server, { host, port: metricsPort, settings });
+  const port = await listen(server, listenAddressOf(config, "metrics"));
   return {
     url: `${ownAddress({ host, tlsCert: undefined }, port)}/metrics`,
     close: async () => {

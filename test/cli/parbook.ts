@@ -84,7 +84,7 @@ export async function startService(
   const startMs = performance.now() - started;
   // It says so in the file before it prints what to try.
   await until("the service has said where it serves", () =>
-    /\n# Its executions, and the order\n.*\n.*\n|^base_url.*\nauth_url.*\n/m.test(said.stdout),
+    /\n# Its executions, and the order\n.*\n.*\n|^base_url.*\nauth_url.*\n|"msg":"serving"/m.test(said.stdout),
   );
   return {
     ready,

@@ -1,14 +1,15 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { testDatabase } from "../support/database.ts";
-import { urlOf } from "../support/service.ts";
-import { dataDirectory, parbook, parbookUnread, readReady } from "./parbook.ts";
+import { dataDirectory, parbook, parbookUnread } from "./parbook.ts";
 
 // Each command is a process of its own, which on a busy machine takes seconds to come up.
 vi.setConfig({ testTimeout: 120_000 });
+
+const ANY_PORTS = { PARBOOK_PORT: "0", PARBOOK_AUTH_PORT: "0" };
 
 let data: Awaited<ReturnType<typeof dataDirectory>>;
 
@@ -55,7 +56,8 @@ test("wrong usage is reported before anything is started", async () => {
 });
 
 test("an unreachable database is reported in one line", async () => {
-  const settings = { PARBOOK_DATA_DIR: data.path, PARBOOK_DATABASE_URL: "postgres://parbook@127.0.0.1:1/parbook" };
+  const database = { PARBOOK_DATABASE_URL: "postgres://parbook@127.0.0.1:1/parbook" };
+  const settings = { ...ANY_PORTS, ...database, PARBOOK_DATA_DIR: data.path };
   expect(await parbook(settings, "start")).toEqual({
     exitCode: 1,
     stdout: "",
@@ -71,8 +73,8 @@ test("an unusable data directory is reported in one line", async () => {
   await mkdir(join(other, "postgres"), { recursive: true });
   await writeFile(join(other, "postgres", "letter.txt"), "Dear Ann");
   const [below, foreign] = await Promise.all([
-    parbook({ PARBOOK_DATA_DIR: join(file, "data") }, "start"),
-    parbook({ PARBOOK_DATA_DIR: other }, "start"),
+    parbook({ ...ANY_PORTS, PARBOOK_DATA_DIR: join(file, "data") }, "start"),
+    parbook({ ...ANY_PORTS, PARBOOK_DATA_DIR: other }, "start"),
   ]);
   expect(below).toEqual({
     exitCode: 1,
@@ -86,31 +88,45 @@ test("an unusable data directory is reported in one line", async () => {
   });
 });
 
-test("a port in use is reported in one line, and everything started is stopped", async () => {
-  const taken = createServer().listen(0, "127.0.0.1");
-  await once(taken, "listening");
-  const { port } = taken.address() as { port: number };
-  const db = await testDatabase();
+test("ports in use are named together, before a database is made", async () => {
+  const taken = [createServer(), createServer()];
+  const ports = await Promise.all(
+    taken.map(async (server) => {
+      await once(server.listen(0, "127.0.0.1"), "listening");
+      return (server.address() as AddressInfo).port;
+    }),
+  );
+  const directory = join(data.path, "new");
+  const settings = { PARBOOK_DATA_DIR: directory, PARBOOK_PORT: String(ports[0]), PARBOOK_AUTH_PORT: String(ports[1]) };
   try {
-    const ended = await parbook(
-      {
-        PARBOOK_DATA_DIR: data.path,
-        PARBOOK_DATABASE_URL: urlOf(db),
-        PARBOOK_MIGRATE_URL: urlOf(db, "owner"),
-        PARBOOK_PORT: String(port),
-        PARBOOK_AUTH_PORT: "0",
-        PARBOOK_LOG_LEVEL: "error",
-      },
-      "start",
-    );
-    expect(ended).toEqual({
+    expect(await parbook(settings, "start")).toEqual({
       exitCode: 1,
       stdout: "",
-      stderr: `port ${port} on 127.0.0.1 is in use: stop what uses it, or set PARBOOK_PORT to another one\n`,
+      stderr: [
+        `port ${ports[0]} on 127.0.0.1 is in use: stop what uses it, or set PARBOOK_PORT to another one`,
+        `  port ${ports[1]} on 127.0.0.1 is in use: stop what uses it, or set PARBOOK_AUTH_PORT to another one`,
+        "",
+      ].join("\n"),
     });
-    expect(await readReady(data.path)).toBe(undefined);
+    expect(existsSync(directory)).toBe(false);
   } finally {
-    taken.close();
-    await db.close();
+    for (const server of taken) server.close();
   }
+});
+
+test("what has another name here is answered with that name, and a wrong coin with the flag that was given", async () => {
+  const settings = { PARBOOK_DATA_DIR: data.path };
+  const [tour, version, coin] = await Promise.all([
+    parbook(settings, "tour"),
+    parbook(settings, "version", "--json"),
+    parbook(settings, "--coin", "acme"),
+  ]);
+  const rejected = (stderr: string) => ({ exitCode: 2, stdout: "", stderr });
+  expect(tour).toEqual(rejected("there is no command tour: see parbook demo\n"));
+  expect(version).toEqual(rejected("there is no command version: see parbook --version\n"));
+  expect(coin).toEqual(
+    rejected(
+      "error: option '--coin <code>' argument 'acme' is invalid. Must be a code of 2 to 13 capitals or digits, such as ACMEUSD.\n(use --help for usage)\n",
+    ),
+  );
 });

@@ -96,7 +96,14 @@ const BURSTS: Readonly<Record<RateClass, string>> = {
 };
 /** What has no place in the document, and tells nothing of anybody; but a stream of events, which test/events guards. */
 const UNDOCUMENTED = [
-  ...["/docs", "/docs/favicon-32x32.png", "/docs/initializer.js", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"],
+  ...[
+    "/docs",
+    "/docs/",
+    "/docs/favicon-32x32.png",
+    "/docs/initializer.js",
+    "/docs/swagger-ui-bundle.js",
+    "/docs/swagger-ui.css",
+  ],
   ...[
     "/",
     "/executiondata",

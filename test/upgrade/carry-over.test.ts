@@ -60,7 +60,8 @@ const REJECTION =
   'this is a database of Parbook 0.1 (it has migration 0001-core.sql), whose tables this version cannot use. It was left unchanged. "parbook carry-over <file>" writes its customers and balances as a bootstrap file, with which this version starts on a new, empty database (docs/upgrade.md).\n';
 
 test("a database of 0.1 is rejected when it is migrated, served and verified", async () => {
-  const ended = await Promise.all(["migrate", "start", "verify"].map((command) => parbook(settings, command)));
+  const given = { ...settings, PARBOOK_PORT: "0", PARBOOK_AUTH_PORT: "0" };
+  const ended = await Promise.all(["migrate", "start", "verify"].map((command) => parbook(given, command)));
   expect(ended).toEqual(ended.map(() => ({ exitCode: 1, stdout: "", stderr: REJECTION })));
 });
 

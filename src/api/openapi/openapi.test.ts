@@ -201,6 +201,8 @@ test("the reference page and all that it loads come from here, and it may load n
 test("/ sends browsers to the reference page, and tells programs where it is", async () => {
   const browser = await fetch(toy.url, { headers: { accept: "text/html,*/*" }, redirect: "manual" });
   expect([browser.status, browser.headers.get("location")]).toEqual([302, "/docs"]);
+  const folder = await fetch(`${toy.url}/docs/`, { redirect: "manual" });
+  expect([folder.status, folder.headers.get("location")]).toEqual([302, "/docs"]);
   const program = await ask(toy, "/", { token: null });
   expect(program.body).toEqual({ name: "Parbook", version: PROGRAM_VERSION, docs: "/docs", openapi: "/openapi.json" });
 });

@@ -124,12 +124,13 @@ function demoClientRoute(api: Api, demoClient: DemoClient): void {
 
 const OWN_NAMES: ReadonlySet<string> = new Set(["127.0.0.1", "localhost"]);
 
-/** Browsers are sent to the reference; programs are told where it is. */
+/** Browsers are sent to the reference, also by the address of a folder; programs are told where it is. */
 function frontPage(api: Api): void {
   const addresses = { name: "Parbook", version: PROGRAM_VERSION, docs: "/docs", openapi: "/openapi.json" };
   api.get("/", PUBLIC, async ({ headers }, reply) =>
     headers.accept?.includes("text/html") ? reply.redirect("/docs") : reply.send(addresses),
   );
+  api.get("/docs/", PUBLIC, async (_request, reply) => reply.redirect("/docs"));
 }
 
 /** The build copies its files beside the program (scripts/prepare.mjs). */

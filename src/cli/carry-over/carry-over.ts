@@ -23,7 +23,8 @@ import {
 
 export function addCarryOver(program: Command): void {
   const carryOver = addCommand(program, "carry-over <file>", {
-    summary: "write the customers and balances of a database of Parbook 0.1 as a bootstrap file (docs/upgrade.md)",
+    summary:
+      "write customers and balances of the former Parbook 0.1 (first migration: 0001-core.sql) as a bootstrap file (docs/upgrade.md)",
     examples: ["carry-over /etc/parbook/customers.json"],
   });
   setAction(carryOver, writeBalances);

@@ -15,8 +15,13 @@ interface TourAddresses {
   readonly coin?: string | undefined;
 }
 
+interface Introduction extends TourAddresses {
+  /** The command that takes the tour, as the reader would type it. */
+  readonly demo: string;
+}
+
 /** What `start` prints in sandbox mode. */
-export function tourText(parties: TourParties, addresses: TourAddresses): string[] {
+export function tourText(parties: TourParties, addresses: Introduction): string[] {
   const { acme } = parties;
   return [
     `base_url  ${addresses.baseUrl}`,
@@ -25,7 +30,7 @@ export function tourText(parties: TourParties, addresses: TourAddresses): string
     `client    ${acme.clientId}, secret ${acme.clientSecret}`,
     `profiles  treasury ${acme.treasury}, payouts ${acme.payouts}`,
     "",
-    "Paste these lines into a shell, or run parbook demo (npm run demo):",
+    `Paste these lines into a shell, or run ${addresses.demo} in another terminal:`,
     "",
     ...tourLines(parties, addresses),
     "",
