@@ -9,6 +9,7 @@ import {
   webhookBody,
   webhookRequest,
 } from "../../api/routes/webhooks/webhook-body.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
 import {
   LONGEST_OVERLAP_MS,
   type ShownWebhook,
@@ -167,10 +168,9 @@ function readOverlap(text: string): number {
 async function create(operator: OperatorCaller, options: SettingOptions): Promise<CommandResult> {
   const { customer } = options;
   const access = await accessIn(options.receiverAccess);
-  return withDeliveries(async ({ database, webhooks }, deliveries) => {
-    const { id } = await getCustomer(database, customer);
+  return withDeliveries(customer, async (customerId, deliveries, { webhooks }) => {
     const request = webhookRequest({ ...sentOf(options), ...access } as SentWebhook);
-    return shownResult(unrejected(await webhooks.create(id, request, deliveries.begin, operator)));
+    return shownResult(unrejected(await webhooks.create(customerId, request, deliveries.begin, operator)));
   });
 }
 
@@ -263,8 +263,7 @@ interface EnableOptions extends OfCustomer {
 }
 
 function enable(operator: OperatorCaller, id: WebhookId, { customer, from }: EnableOptions): Promise<CommandResult> {
-  return withDeliveries(async ({ database, webhooks }, deliveries) => {
-    const { id: customerId } = await getCustomer(database, customer);
+  return withDeliveries(customer, async (customerId, deliveries, { webhooks }) => {
     const alongside = deliveries.resume(from === "now" ? "NOW" : "WHERE_IT_STOOD");
     return result(unrejected(await webhooks.enable(customerId, id, alongside, operator)));
   });
@@ -302,8 +301,7 @@ function show(id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
 // Deliveries ---------------------------------------------------------------------------------------------------------
 
 function test(_operator: OperatorCaller, id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
-  return withDeliveries(async ({ database }, deliveries) => {
-    const { id: customerId } = await getCustomer(database, customer);
+  return withDeliveries(customer, async (customerId, deliveries) => {
     const attempt = unrejected(await deliveries.test(customerId, id));
     return { json: attemptBody(attempt), prose: [outcomeOf(attempt)], failed: attempt.error !== undefined };
   });
@@ -317,8 +315,7 @@ interface ReplayOptions extends OfCustomer {
 
 function replay(_operator: OperatorCaller, id: WebhookId, options: ReplayOptions): Promise<CommandResult> {
   const from = replayFrom(options);
-  return withDeliveries(async ({ database }, deliveries) => {
-    const { id: customerId } = await getCustomer(database, options.customer);
+  return withDeliveries(options.customer, async (customerId, deliveries) => {
     const { fromNumber, events } = unrejected(await deliveries.replay(customerId, id, from));
     const json = { from_number: fromNumber === undefined ? undefined : Number(fromNumber), events };
     const what = fromNumber === undefined ? `${events} events` : `events from number ${fromNumber} on`;
@@ -334,8 +331,7 @@ function replayFrom({ fromNumber, fromTime, onlyUndelivered }: ReplayOptions): R
 }
 
 function attempts(id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
-  return withDeliveries(async ({ database }, deliveries) => {
-    const { id: customerId } = await getCustomer(database, customer);
+  return withDeliveries(customer, async (customerId, deliveries) => {
     const page = { before: undefined, limit: LIST_LIMIT + 1 };
     const found = unrejected(await deliveries.listAttempts(customerId, id, page));
     const rowOf = (attempt: Attempt): string[] => [
@@ -353,8 +349,12 @@ function attempts(id: WebhookId, { customer }: OfCustomer): Promise<CommandResul
 const outcomeOf = ({ status, error, ms }: Attempt): string =>
   error === undefined ? `accepted with ${status} in ${ms} ms` : `failed in ${ms} ms: ${error}`;
 
-function withDeliveries(work: (core: Core, deliveries: Deliveries) => Promise<CommandResult>): Promise<CommandResult> {
-  return withCore((core, config) => work(core, openDeliveries(core, config)));
+type WithDeliveries = (customerId: CustomerId, deliveries: Deliveries, core: Core) => Promise<CommandResult>;
+
+function withDeliveries(customer: CustomerReference, work: WithDeliveries): Promise<CommandResult> {
+  return withCore(async (core, config) =>
+    work((await getCustomer(core.database, customer)).id, openDeliveries(core, config), core),
+  );
 }
 
 // Results ------------------------------------------------------------------------------------------------------------
