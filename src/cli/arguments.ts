@@ -116,6 +116,15 @@ export function readPosition(text: string): { slot: number; batch: bigint } {
   throw new InvalidArgumentError("Must be a batch position, such as 1/4711.");
 }
 
+/** Comma-separated texts. */
+export const readList = (text: string): string[] => text.split(",").map((each) => each.trim());
+
+/** Of an event. */
+export function readEventNumber(text: string): bigint {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return BigInt(text);
+  throw new InvalidArgumentError("Must be the number of an event.");
+}
+
 export function readHours(text: string): number {
   const hours = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
   if (hours >= 1 && hours <= 720) return hours;

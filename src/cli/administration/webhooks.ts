@@ -1,5 +1,4 @@
 /** `parbook webhook`: webhooks of customers, set and looked after by the operator. */
-import { readFile } from "node:fs/promises";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
 import { attemptBody } from "../../api/routes/webhooks/deliveries.ts";
@@ -24,7 +23,16 @@ import { formatInstant, type Instant } from "../../std/clock.ts";
 import type { Result } from "../../std/result.ts";
 import { type Backlog, readBacklogs } from "../../webhooks/backlog.ts";
 import type { Attempt, Deliveries, ReplayFrom } from "../../webhooks/deliveries.ts";
-import { type CustomerReference, readDuration, readPath, readText, readTime, readUuid } from "../arguments.ts";
+import {
+  type CustomerReference,
+  readDuration,
+  readEventNumber,
+  readList,
+  readPath,
+  readText,
+  readTime,
+  readUuid,
+} from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -39,6 +47,7 @@ import {
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
 import { CUSTOMER_OPTION, getCustomer } from "./customers.ts";
+import { accessIn } from "./receiver-access.ts";
 
 const DAY_MS = 86_400_000;
 const CUSTOMER = "--customer Acme";
@@ -92,7 +101,7 @@ export function addWebhookCommands(program: Command): void {
 
   setWritingAction(one(webhook, "test", "post a signed test event at once"), test);
   const replaying = one(webhook, "replay", "deliver events again", "--from-number 4711")
-    .option("--from-number <number>", "the event of this number and all after it", readNumber)
+    .option("--from-number <number>", "the event of this number and all after it", readEventNumber)
     .option("--from-time <time>", "the first event of this time or later, and all after it", readTime)
     .option("--only-undelivered", "what waits for its next attempt or was given up, up to a thousand events");
   setWritingAction(replaying, replay);
@@ -141,15 +150,6 @@ function settings(command: Command): Command {
       "a JSON file with what the API has as receiver_access, and its secret; {} for the signature alone",
       readPath,
     );
-}
-
-function readList(text: string): string[] {
-  return text.split(",").map((each) => each.trim());
-}
-
-function readNumber(text: string): bigint {
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return BigInt(text);
-  throw new InvalidArgumentError("Must be the number of an event.");
 }
 
 function readRate(text: string): number {
@@ -202,34 +202,6 @@ function sentOf({ name, url, types, body, order, perSecond }: SettingOptions): P
 }
 
 const ORDERS = { per_object: "PER_OBJECT", strict: "STRICT", any: "ANY" } as const;
-
-const ACCESS_FIELDS = ["type", "header", "token_url", "client_id", "scope", "secret"];
-
-/** From a file: a command line is seen by everybody on the machine. */
-async function accessIn(
-  path: string | undefined,
-): Promise<{ receiver_access?: SentWebhook["receiver_access"] | undefined }> {
-  if (path === undefined) return {};
-  const access = objectIn(await readFile(path, "utf8"));
-  const isKnown = Object.entries(access).every(
-    ([name, value]) => ACCESS_FIELDS.includes(name) && typeof value === "string",
-  );
-  const isOfType = ["API_KEY", "OAUTH"].includes(String(access.type)) || Object.keys(access).length === 0;
-  if (!isKnown || !isOfType)
-    throw new WrongUsage(
-      `--receiver-access has a JSON object with a type, API_KEY or OAUTH, and texts of ${ACCESS_FIELDS.slice(1).join(", ")}`,
-    );
-  return { receiver_access: access.type === undefined ? undefined : (access as SentWebhook["receiver_access"]) };
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    // The message of the error would show the secret.
-    throw new WrongUsage("--receiver-access is not a JSON file");
-  }
-}
 
 function remove(operator: OperatorCaller, id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
   return withConfiguration(async ({ database, webhooks }) => {

@@ -1,0 +1,32 @@
+/** The file of `--receiver-access`, whose secret no command line shows. */
+import { readFile } from "node:fs/promises";
+import type { SentWebhook } from "../../api/routes/webhooks/webhook-body.ts";
+import { WrongUsage } from "../command.ts";
+
+const ACCESS_FIELDS = ["type", "header", "token_url", "client_id", "scope", "secret"];
+
+/** From a file: a command line is seen by everybody on the machine. */
+export async function accessIn(
+  path: string | undefined,
+): Promise<{ receiver_access?: SentWebhook["receiver_access"] | undefined }> {
+  if (path === undefined) return {};
+  const access = objectIn(await readFile(path, "utf8"));
+  const isKnown = Object.entries(access).every(
+    ([name, value]) => ACCESS_FIELDS.includes(name) && typeof value === "string",
+  );
+  const isOfType = ["API_KEY", "OAUTH"].includes(String(access.type)) || Object.keys(access).length === 0;
+  if (!isKnown || !isOfType)
+    throw new WrongUsage(
+      `--receiver-access has a JSON object with a type, API_KEY or OAUTH, and texts of ${ACCESS_FIELDS.slice(1).join(", ")}`,
+    );
+  return { receiver_access: access.type === undefined ? undefined : (access as SentWebhook["receiver_access"]) };
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    // The message of the error would show the secret.
+    throw new WrongUsage("--receiver-access is not a JSON file");
+  }
+}
