@@ -22,7 +22,7 @@ const IN_SHARED_PROCESSES = ["test/{accounting,exchange,ledger,metrics,protocol}
 
 /** Long tests that start servers of their own, or need none. `npm test` runs them on the embedded PostgreSQL only. */
 const STANDALONE = [
-  // Looks at the modules that its process has loaded.
+  // Looks at the modules that the built program loads.
   "src/cli/parbook.test.ts",
   "src/postgres/embedded/*.test.ts",
   "test/backup/*.test.ts",
