@@ -1,14 +1,20 @@
 /** What receivers get, whatever they answer. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { WebhookId } from "../../src/customers/webhooks/webhooks.ts";
+import type { CustomerEvent } from "../../src/events/events.ts";
+import { IdSource } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
+import { createDeliveries } from "../../src/webhooks/deliveries.ts";
 import { Pace } from "../../src/webhooks/dispatching/pace.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { TESTER } from "../support/movements.ts";
+import { newId, TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { until } from "../support/until.ts";
 import { openSite, type Receiver, type Site, upTo } from "./site.ts";
 
 const HOUR_MS = 3_600_000;
+const EVENT = { number: 1n, object: { type: "profile", value: { id: "p" } } } as unknown as CustomerEvent;
 
 let site: Site;
 beforeEach(async () => {
@@ -81,9 +87,16 @@ test("after ten attempts an event is undelivered, is counted, and is delivered w
   expect(await deliveries.countUndelivered(site.customerId, [BigInt(last - 1), BigInt(last)])).toEqual(
     new Map([[BigInt(last - 1), 1]]),
   );
-  receiver.answer = () => 204;
+  expect(await deliveries.countUndelivered(newId() as CustomerId, [BigInt(last - 1)])).toEqual(new Map());
+  receiver.answer = () => 500;
   const replayed = await deliveries.replay(site.customerId, webhook.id, { onlyUndelivered: true });
   expect(replayed).toEqual({ kind: "done", value: { fromNumber: undefined, events: 1 } });
+  await until(
+    "it is tried as for the first time",
+    async () => (await site.rows(webhook))[0] === `${last - 1} RETRYING 1`,
+  );
+  receiver.answer = () => 204;
+  await site.toNextAttempt(webhook);
   await until("it is accepted", () => receiver.accepted().length === 2);
   await until("no row is left", async () => (await site.rows(webhook)).length === 0);
   expect(receiver.accepted()).toEqual([last, last - 1]);
@@ -156,11 +169,15 @@ test("five days without one acceptance disable", async () => {
   const { log } = site.node();
   const isDisabled = (): boolean => log.some(({ kind }) => kind === "disabled");
   await site.change(a, await site.profile());
-  await until("it is written", async () => (await site.progress(webhook)).isFailing);
-  for (let day = 0; day < 6; day += 1) {
-    const tried = receiver.received.length;
+  // Written, each time: attempts that are two days apart would begin the five anew.
+  const areTried = async (attempts: number): Promise<boolean> => {
+    const rows = (await site.rows(webhook)).filter((row) => row.endsWith(` RETRYING ${attempts}`));
+    return rows.length === 2;
+  };
+  await until("both are tried", () => areTried(1));
+  for (let attempts = 2; attempts < 8 && !isDisabled(); attempts += 1) {
     site.clock.aheadMs += 25 * HOUR_MS;
-    await until("it is tried", () => receiver.received.length > tried || isDisabled());
+    await until("both are tried again", async () => isDisabled() || (await areTried(attempts)));
   }
   await until("it is disabled", isDisabled);
   expect(log.find(({ kind }) => kind === "disabled")).toMatchObject({ reason: "failing" });
@@ -180,6 +197,44 @@ test("a customer that is disabled is not posted to, and goes on where it stood",
   expect(receiver.received).toHaveLength(1);
   unwrap(await site.customers.enable(site.customerId, TESTER));
   await until("all are accepted", () => receiver.accepted().length === 3);
+});
+
+test("a change of a webhook takes effect, without an event lost or repeated", async () => {
+  const a = await site.profile();
+  const [former, next] = [await site.receiver(), await site.receiver()];
+  const webhook = await site.webhook({ url: former.url });
+  site.node();
+  await site.change(a, a);
+  await until("they are accepted", () => former.accepted().length === 2);
+  const changed = { ...webhook, url: next.url, receiverSecret: undefined };
+  unwrap(await site.webhooks.update(site.customerId, webhook.id, changed, TESTER));
+  await until("the next ones go to the new address", async () => {
+    await site.change(a);
+    return next.accepted().length > 0;
+  });
+  const last = await site.lastNumber();
+  await until("all are accepted", () => next.accepted().at(-1) === last);
+  const all = [...former.accepted(), ...next.accepted()];
+  expect(all).toEqual(upTo(last, all[0]));
+});
+
+test("nothing is sent while what was delivered cannot be written", async () => {
+  const profiles = await Promise.all(upTo(20).map(() => site.profile()));
+  const receiver = await site.receiver();
+  await site.webhook({ url: receiver.url });
+  const { log } = site.node();
+  await site.change(...profiles);
+  await until("all are accepted", () => receiver.accepted().length === 20);
+  await site.db.owner.rows("alter table webhook_attempt rename to away");
+  await site.change(...profiles.slice(0, 1));
+  await until("a write has failed", () => log.some(({ kind }) => kind === "failed"));
+  expect(receiver.accepted()).toHaveLength(21);
+  await site.change(...profiles);
+  await pause(200);
+  expect(receiver.accepted()).toHaveLength(21);
+  await site.db.owner.rows("alter table away rename to webhook_attempt");
+  await until("all are accepted", () => receiver.accepted().length === 41);
+  expect(new Set(receiver.accepted()).size).toBe(41);
 });
 
 test("nothing is sent while the clock has a fault", async () => {
@@ -278,6 +333,52 @@ test("a process that was stopped looks whose its webhooks are before it sends", 
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, intervalMs + 100);
   await until("all are accepted", () => receiver.accepted().length >= 3);
   expect(receiver.accepted()).toEqual([first, first + 1, first + 2]);
+});
+
+test("all receivers that fail together get half of the requests in flight", async () => {
+  const template = await site.webhook({ url: "https://acme.example" });
+  const failing = await site.db.owner.rows<{ id: WebhookId; customer_id: CustomerId }>(
+    `with customers as (
+       insert into customer (id, name, created_at)
+       select gen_random_uuid(), 'customer ' || n, now() from generate_series(1, 53) n returning id),
+     webhooks as (
+       insert into webhook (id, customer_id, name, url, types, body, delivery_order, deliveries_per_second, active_place,
+                            created_at, updated_at, version)
+       select gen_random_uuid(), id, 'webhook ' || place, 'https://acme.example', '{*}', 'thin', 'any', 100, place,
+              now(), now(), 1 from customers cross join generate_series(1, 10) place
+       returning id, customer_id)
+     insert into webhook_progress (webhook_id, customer_id, read_to, failing_since, version)
+     select id, customer_id, 0, now(), 1 from webhooks returning webhook_id as id, customer_id`,
+  );
+  const changed = failing.map(({ id, customer_id: customerId }) => ({
+    ...{ ...template, id, customerId },
+    ...({ deliveryOrder: "any", signingSecrets: [], receiverSecret: undefined } as const),
+  }));
+  const active = new Set(failing.map(({ id }) => id));
+  const ends: (() => void)[] = [];
+  let areHanging = true;
+  const refused = { kind: "unanswered", error: "timeout", ms: 1 } as const;
+  const deliveries = createDeliveries({
+    ...{ database: site.db.another(), clock: site.clock, ids: new IdSource(), holder: newId() },
+    events: {
+      list: async ({ after }) => ({ events: after === 0n ? [EVENT] : [], searchedTo: 1n, isLast: true }),
+      bounds: async () => ({ first: 1n, last: 1n }),
+      onNews: () => () => undefined,
+    },
+    webhooks: {
+      listActive: async (known) => ({ active, changed: known.size === 0 ? changed : [], unreadable: [] }),
+      ...{ disable: async () => false, find: async () => undefined, findDeliverable: async () => undefined },
+    },
+    sender: { send: async () => (areHanging ? new Promise((resolve) => ends.push(() => resolve(refused))) : refused) },
+    ...{ bodyOf: () => "{}", testBodyOf: () => "{}", recordDisabled: async () => undefined, log: () => undefined },
+  });
+  deliveries.start();
+  await until("half of 1,024 are in flight", () => deliveries.report().inFlight === 512);
+  await pause(200);
+  expect(deliveries.report()).toEqual({ webhooks: 530, failing: 530, inFlight: 512 });
+  areHanging = false;
+  for (const end of ends) end();
+  await deliveries.stop();
 });
 
 test("a receiver that never answers delays nobody else", async () => {
