@@ -1,10 +1,18 @@
 /** Deliveries that are asked for again, and webhooks that take batches. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { lowestId } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
+import { Retention } from "../../src/webhooks/dispatching/retention.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { newId, TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { until } from "../support/until.ts";
 import { openSite, type Site, upTo } from "./site.ts";
+
+const DAY_MS = 86_400_000;
+const NO_EVENTS = { list: () => expect.fail(), onNews: () => expect.fail() };
 
 let site: Site;
 beforeEach(async () => {
@@ -134,6 +142,85 @@ test("of the attempts of tests the last thousand are kept", async () => {
     [webhook.id],
   );
   expect(row).toEqual({ count: "1000" });
+});
+
+test("a replay from a time begins with the first event of that time, or behind the last one", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  const { deliveries } = site.node();
+  await site.change(a);
+  await site.change(a);
+  const last = await site.lastNumber();
+  await until("the place is written", async () => (await site.progress(webhook)).readTo === last);
+  const [cut] = await site.db.owner.rows<{ at: Instant }>("select max(at) as at from event_cut");
+  const from = async (fromTime: number) =>
+    unwrap(await deliveries.replay(site.customerId, webhook.id, { fromTime: fromTime as Instant })).fromNumber;
+  expect(await from((cut?.at ?? 0) + 1)).toBe(BigInt(last + 1));
+  expect(await from(cut?.at ?? 0)).toBe(BigInt(last));
+  await until("it comes again", () => receiver.accepted().length === 3);
+  expect(receiver.accepted()).toEqual([last - 1, last, last]);
+});
+
+test("which events a webhook has lost for their age is logged, from the first to the last", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  const first = BigInt(await site.lastNumber()) + 1n;
+  for (const _ of [1, 2, 3]) await site.change(a);
+  await site.db.owner.rows("update event_retention set first_cut = (select max(cut) from event_cut)");
+  const { log } = site.node();
+  await until("the last one is accepted", () => receiver.accepted().length === 1);
+  expect(receiver.accepted()).toEqual([Number(first) + 2]);
+  expect(log.filter(({ kind }) => kind === "expired")).toEqual([
+    { kind: "expired", webhookId: webhook.id, from: first, to: first + 1n },
+  ]);
+});
+
+test("what is 30 days old, of a deleted webhook, or of events that are no longer kept is removed, and nothing else", async () => {
+  const now = Date.parse("2026-11-21T09:30:00Z");
+  const { db, customerId, webhooks } = site;
+  const url = "https://acme.example";
+  const [kept, disabled, deleted] = [
+    await site.webhook({ url }),
+    await site.webhook({ url }),
+    await site.webhook({ url }),
+  ];
+  const other = newId() as CustomerId;
+  unwrap(await site.customers.ensure(other, "Borealis", TESTER));
+  const { id: _, customerId: __, ...settings } = kept;
+  const request = { ...settings, receiverSecret: undefined };
+  const theirs = unwrap(await webhooks.create(other, request, site.idle.begin, TESTER)).webhook;
+  for (const age of [30 * DAY_MS + 1, 30 * DAY_MS - 1])
+    await db.owner.rows(
+      "insert into webhook_attempt (webhook_id, id, events, at, ms, status) values ($1, $2, 1, $3, 1, 200)",
+      [kept.id, lowestId((now - age) as Instant), new Date(now - age)],
+    );
+  for (const [{ id, customerId: customer }, number, status] of [
+    [kept, 4, "UNDELIVERED"],
+    [kept, 5, "UNDELIVERED"],
+    [disabled, 4, "RETRYING"],
+    [deleted, 5, "UNDELIVERED"],
+    [theirs, 4, "UNDELIVERED"],
+  ] as const)
+    await db.owner.rows(
+      `insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at,
+                                     created_at, updated_at)
+       values ($1, $2, $3, 'x', $4, 1, case $4 when 'RETRYING' then now() end, now(), now())`,
+      [id, number, customer, status],
+    );
+  unwrap(await webhooks.disableBy(TESTER, customerId, disabled.id));
+  unwrap(await webhooks.delete(customerId, deleted.id, TESTER));
+  const bounds = async (customer: CustomerId) => ({ first: customer === other ? 4n : 5n, last: 9n });
+  const clock = { now: () => now as Instant, fault: undefined };
+  await new Retention({ database: db.database, clock, events: { ...NO_EVENTS, bounds } }).run();
+  expect(await db.owner.rows("select at from webhook_attempt")).toEqual([{ at: now - 30 * DAY_MS + 1 }]);
+  expect(await Promise.all([kept, disabled, deleted, theirs].map(site.rows))).toEqual([
+    ["5 UNDELIVERED 1"],
+    ["4 RETRYING 1"],
+    [],
+    ["4 UNDELIVERED 1"],
+  ]);
 });
 
 test("few tests of a customer are sent at once, however long its receiver takes", async () => {
