@@ -193,7 +193,7 @@ test("what is 30 days old, of a deleted webhook, or of events that are no longer
   const theirs = unwrap(await webhooks.create(other, request, site.idle.begin, TESTER)).webhook;
   for (const age of [30 * DAY_MS + 1, 30 * DAY_MS - 1])
     await db.owner.rows(
-      "insert into webhook_attempt (webhook_id, id, events, at, ms, status) values ($1, $2, 1, $3, 1, 200)",
+      "insert into webhook_attempt (webhook_id, id, message_id, events, at, ms, status) values ($1, $2, 'm', 1, $3, 1, 200)",
       [kept.id, lowestId((now - age) as Instant), new Date(now - age)],
     );
   for (const [{ id, customerId: customer }, number, status] of [
