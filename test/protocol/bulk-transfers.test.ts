@@ -6,6 +6,8 @@ import { type Answer, startTestService, type TestCustomer, type TestService } fr
 
 const NONE = { completed: 0, rejected: 0, exists: 0, not_tried: 0, would_complete: 0, unknown: 0 };
 
+const LONGEST_REF_ID = "ind-3".padEnd(100, "3");
+
 let service: TestService;
 let acme: TestCustomer;
 let other: TestCustomer;
@@ -70,7 +72,7 @@ test("independent items take effect each on its own, with the answers of single 
     item("ind-0", "1"),
     item("ind-1", "4"),
     poor.item("ind-2", "100"),
-    { ...item("ind-3", "1"), amount: "1e3", ref_id: "ind-3" },
+    item(LONGEST_REF_ID, "1e3"),
     item("ind-4", "5"),
     { ...item("ind-5", "1"), to_profile_id: from },
     { ...item("ind-6", "1"), ref_id: null },
@@ -88,7 +90,12 @@ test("independent items take effect each on its own, with the answers of single 
       { index: 0, ref_id: "ind-0", status: "EXISTS", transfer: first.body },
       { index: 1, ref_id: "ind-1", status: "COMPLETED", transfer: await transfer(one.transfer.id) },
       { index: 2, ref_id: "ind-2", status: "REJECTED", problem: await problemOfSingle(items[2] as object, answer) },
-      { index: 3, ref_id: "ind-3", status: "REJECTED", problem: await problemOfSingle(items[3] as object, answer) },
+      {
+        index: 3,
+        ref_id: LONGEST_REF_ID,
+        status: "REJECTED",
+        problem: await problemOfSingle(items[3] as object, answer),
+      },
       { index: 4, ref_id: "ind-4", status: "COMPLETED", transfer: await transfer(four.transfer.id) },
       { index: 5, ref_id: "ind-5", status: "REJECTED", problem: await problemOfSingle(items[5] as object, answer) },
       {
