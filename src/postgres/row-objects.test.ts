@@ -15,6 +15,15 @@ test("rows are objects with the names of their columns, whatever these are", () 
   ]);
 });
 
+test("a column may have the name of what every object inherits", () => {
+  const [row] = asObjects<object>({ fields: named("__proto__", "constructor"), rows: [["a", "b"]] });
+  expect(Object.entries(row ?? {})).toEqual([
+    ["__proto__", "a"],
+    ["constructor", "b"],
+  ]);
+  expect(Object.getPrototypeOf(row)).toBe(Object.prototype);
+});
+
 test("statements with other columns, or the same in another order, have objects of their own", () => {
   expect(asObjects({ fields: named("a", "b"), rows: [[1, 2]] })).toStrictEqual([{ a: 1, b: 2 }]);
   expect(asObjects({ fields: named("b", "a"), rows: [[1, 2]] })).toStrictEqual([{ b: 1, a: 2 }]);

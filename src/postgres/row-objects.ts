@@ -24,8 +24,9 @@ export function asObjects<Row>({ fields, rows }: ArrayResult): Row[] {
   return rows.map((values) => make(values) as Row);
 }
 
+/** Quoted as JSON and in brackets, no name of a column can be anything but the name of a field. */
 function compile(columns: string, names: readonly string[]): Maker {
-  const literal = names.map((name, place) => `${JSON.stringify(name)}: values[${place}]`);
+  const literal = names.map((name, place) => `[${JSON.stringify(name)}]: values[${place}]`);
   const make = new Function("values", `return { ${literal.join(", ")} }`) as Maker;
   if (makers.size >= MOST) makers.clear();
   makers.set(columns, make);
