@@ -138,7 +138,7 @@ async function bothAnswers(twin: Twin, what: Call) {
 }
 
 const VARYING =
-  /^(?:id|activity_id|.*_at|at|millis|nickname|signing_secret|public_keys|begin|end|next_page_cursor|group_id)$/;
+  /^(?:id|activity_id|message_id|backlog|.*_at|at|millis|nickname|signing_secret|public_keys|begin|end|next_page_cursor|group_id)$/;
 
 function steady(value: unknown): unknown {
   if (typeof value === "string") return value.replace(/^.*(?=\/problems\/)/, "");
