@@ -202,7 +202,7 @@ test("the operator sets fees, and a rejected change says why", async () => {
   expect(await run(["fee", "end", "ETHUSD", "--customer", made.id])).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: `no agreement with customer ${made.id} on ETHUSD\n`,
+    stderr: `no agreement with customer ${made.id} (Desk) on ETHUSD\n`,
   });
   expect(await recordOf("fee", "list", "ETHUSD")).toEqual(listed);
 });
