@@ -225,6 +225,8 @@ test("nothing is sent while what was delivered cannot be written", async () => {
   const { log } = site.node();
   await site.change(...profiles);
   await until("all are accepted", () => receiver.accepted().length === 20);
+  const attempts = () => site.db.database.rows("select from webhook_attempt");
+  await until("that is written", async () => (await attempts()).length === 20);
   await site.db.owner.rows("alter table webhook_attempt rename to away");
   await site.change(...profiles.slice(0, 1));
   await until("a write has failed", () => log.some(({ kind }) => kind === "failed"));
