@@ -1,4 +1,7 @@
 /** Of the built program: what is posted from a thread of its own. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { OutgoingThread } from "../../src/web/outgoing-requests/outgoing-thread.ts";
 import { OK, rawReceiver, receiver, SANDBOX } from "../support/http/outgoing.ts";
@@ -27,6 +30,16 @@ test("many at once are answered, each with its own answer", async () => {
   expect(answers).toEqual(paths.map((path) => ({ ...OK, answer: path })));
   expect(received.map(({ body }) => body)).toEqual(paths.map(() => "{}"));
   expect(ended).toEqual([]);
+});
+
+test("it does not keep a command from ending", async () => {
+  const { port } = await receiver((_request, response) => void response.end("done"));
+  const [program, module] = ["programs/one-post.mjs", BUILT].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  );
+  const args = [program, module, JSON.stringify(SANDBOX), `http://127.0.0.1:${port}/`] as string[];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 15_000 });
+  expect(stdout).toBe("answered\n");
 });
 
 test("what is no longer wanted ends, with its connection", async () => {

@@ -94,8 +94,6 @@ export class OutgoingThread {
       workerData: this.#policy,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
     });
-    // It ends with the process, which it does not keep from ending.
-    worker.unref();
     let missed = 0;
     worker.on("message", (message: FromThread) => {
       missed = 0;
@@ -119,6 +117,8 @@ export class OutgoingThread {
       this.#onEnded(error);
     };
     worker.once("error", end).once("exit", (code) => end(new Error(`it ended with ${code}`)));
+    // It ends with the process, which it does not keep from ending. Last, because a listener for messages would.
+    worker.unref();
     return worker;
   }
 
