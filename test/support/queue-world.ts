@@ -142,7 +142,7 @@ export class World {
 
   expectAllowed(post: Post<Numbered>): void {
     for (const number of post.numbers) {
-      // What is written as accepted is not posted again, whoever died since.
+      // An event that is recorded as accepted is not posted again, even after a crash.
       const isPassed = number <= this.stored.readTo && !this.rows.has(number);
       expect(isPassed || this.stored.accepted.includes(number)).toBe(false);
     }

@@ -30,6 +30,7 @@ import {
 } from "./delivery-queue.ts";
 import { OpenRows } from "./open-rows.ts";
 import { ProgressChanges } from "./progress-changes.ts";
+import { ReadAhead } from "./read-ahead.ts";
 import { Receiver } from "./receiver.ts";
 import { failedRow } from "./retry-schedule.ts";
 
@@ -59,10 +60,9 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
   /** With an order: the objects of what is in flight, and the numbers of open rows by their object. */
   readonly #busy = new Set<string>();
   readonly #open = new Map<string, bigint[]>();
-  #readAhead: bigint;
+  readonly #readAhead: ReadAhead;
   /** The last event that has left the window, or was in flight: what is behind it may be forgotten and read again. */
   #lastTaken = 0n;
-  #mayHaveMore = true;
 
   constructor(isOrdered: boolean, options: QueueOptions) {
     const { deliveriesPerSecond, stored, rows, now, random, mostRows = MOST_ROWS, mostAccepted } = options;
@@ -72,7 +72,7 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
     this.#mostAccepted = mostAccepted ?? MOST_ACCEPTED;
     this.#receiver = new Receiver(deliveriesPerSecond, stored);
     this.#rows = new OpenRows(rows.filter(({ number }) => number <= stored.readTo));
-    this.#readAhead = stored.readTo;
+    this.#readAhead = new ReadAhead(stored.readTo);
     this.#accepted = new Set(stored.accepted);
     this.#progress = new ProgressChanges(stored);
     this.#putInOrder(now);
@@ -114,26 +114,23 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
   // Reading ----------------------------------------------------------------------------------------------------------
 
   onNews(): void {
-    this.#mayHaveMore = true;
+    this.#readAhead.onNews();
   }
 
   wantedPage(): { after: bigint; limit: number } | undefined {
     const limit = this.isFailing ? PAGE_SIZE_WHILE_FAILING : PAGE_SIZE;
-    if (!this.#mayHaveMore || this.#window.size >= limit || !this.#hasRoom) return undefined;
-    return { after: this.#readAhead, limit };
+    if (!this.#readAhead.mayHaveMore || this.#window.size >= limit || !this.#hasRoom) return undefined;
+    return { after: this.#readAhead.to, limit };
   }
 
   onReading(): void {
-    this.#mayHaveMore = false;
+    this.#readAhead.onReading();
   }
 
-  addPage(after: bigint, { events, searchedTo, isLast }: Page<Event>): void {
-    if (!isLast || after !== this.#readAhead) this.#mayHaveMore = true;
-    // Some of what was read ahead was forgotten meanwhile.
-    if (after !== this.#readAhead) return;
-    for (const event of events)
+  addPage(after: bigint, page: Page<Event>): void {
+    if (!this.#readAhead.onPage(after, page)) return;
+    for (const event of page.events)
       if (!this.#accepted.has(event.number)) this.#window.set(event.number, { event, isInFlight: false, sentAt: 0 });
-    if (searchedTo > after) this.#readAhead = searchedTo;
   }
 
   /** A receiver that fails, or has too many open rows, needs little of what was read ahead. It is read again. */
@@ -142,8 +139,7 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
     for (const [number, { isInFlight }] of [...this.#window].reverse()) {
       if (isInFlight || number <= this.#lastTaken || this.#window.size <= PAGE_SIZE_WHILE_FAILING) return;
       this.#window.delete(number);
-      this.#readAhead = number - 1n;
-      this.#mayHaveMore = true;
+      this.#readAhead.forgetBehind(number - 1n);
     }
   }
 
@@ -297,7 +293,7 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
 
   get #place(): bigint {
     const [first] = this.#window.keys();
-    return first === undefined ? this.#readAhead : first - 1n;
+    return first === undefined ? this.#readAhead.to : first - 1n;
   }
 
   #forgetAccepted(place: bigint): void {
@@ -305,11 +301,10 @@ export class ObjectQueue<Event extends Numbered> implements DeliveryQueue<Event>
   }
 
   get #current(): Progress {
-    const { failingSince, lastFailureAt, lastSuccessAt } = this.#receiver;
     const readTo = this.#place;
     this.#forgetAccepted(readTo);
     const accepted = [...this.#accepted].sort((a, b) => (a < b ? -1 : 1));
-    return { readTo, accepted, batchEnd: undefined, failingSince, lastFailureAt, lastSuccessAt };
+    return { readTo, accepted, batchEnd: undefined, ...this.#receiver.times };
   }
 
   takeChanges(): Changes | undefined {

@@ -39,6 +39,12 @@ export class Receiver {
     this.lastSuccessAt = stored.lastSuccessAt;
   }
 
+  /** What of it is written. */
+  get times(): Pick<Progress, "failingSince" | "lastFailureAt" | "lastSuccessAt"> {
+    const { failingSince, lastFailureAt, lastSuccessAt } = this;
+    return { failingSince, lastFailureAt, lastSuccessAt };
+  }
+
   get isFailing(): boolean {
     return this.failingSince !== undefined;
   }

@@ -28,7 +28,7 @@ test("retries are as the page on webhooks says", () => {
   expect(delays(0)).toEqual([...onPage.map((delay) => 0.9 * delay), undefined]);
 });
 
-test("what a clock that was ahead put off for years is due within the longest delay", () => {
+test("an attempt postponed for years by a clock that was ahead is due within the longest delay", () => {
   const [now, hour] = [Date.parse("2026-11-21T09:30:00Z") as Instant, 3_600_000];
   const row = { number: 7n, objectId: "object", attempts: 3, lastError: "answered 500", status: "RETRYING" } as const;
   const put = (at: number) => withinSchedule({ ...row, nextAttemptAt: (now + at) as Instant }, now).nextAttemptAt;

@@ -26,6 +26,7 @@ import {
 } from "./delivery-queue.ts";
 import { OpenRows } from "./open-rows.ts";
 import { ProgressChanges } from "./progress-changes.ts";
+import { ReadAhead } from "./read-ahead.ts";
 import { Receiver } from "./receiver.ts";
 import { failedRow } from "./retry-schedule.ts";
 
@@ -40,8 +41,7 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
   #isStopped: boolean;
   /** Events behind the place, in order. */
   #window: Event[] = [];
-  #readAhead: bigint;
-  #mayHaveMore = true;
+  readonly #readAhead: ReadAhead;
   #inFlight: Post<Event> | undefined;
 
   constructor({ deliveriesPerSecond, stored, rows, random }: QueueOptions) {
@@ -49,7 +49,7 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
     this.#receiver = new Receiver(deliveriesPerSecond, stored);
     this.#progress = new ProgressChanges(stored);
     this.#readTo = stored.readTo;
-    this.#readAhead = stored.readTo;
+    this.#readAhead = new ReadAhead(stored.readTo);
     this.#batchEnd = stored.batchEnd;
     this.#isBatchWritten = stored.batchEnd !== undefined;
     this.#isStopped = rows.some(({ number, status }) => number > stored.readTo && status === "UNDELIVERED");
@@ -75,33 +75,31 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
   // Reading ----------------------------------------------------------------------------------------------------------
 
   onNews(): void {
-    this.#mayHaveMore = true;
+    this.#readAhead.onNews();
   }
 
   wantedPage(): { after: bigint; limit: number } | undefined {
-    if (!this.#mayHaveMore || this.#isStopped) return undefined;
+    if (!this.#readAhead.mayHaveMore || this.#isStopped) return undefined;
     // A batch that was begun has up to a page of events.
-    const isRepeated = this.#batchEnd !== undefined && this.#readAhead < this.#batchEnd;
+    const isRepeated = this.#batchEnd !== undefined && this.#readAhead.to < this.#batchEnd;
     const limit = this.isFailing && !isRepeated ? PAGE_SIZE_WHILE_FAILING : PAGE_SIZE;
-    return this.#window.length >= limit ? undefined : { after: this.#readAhead, limit };
+    return this.#window.length >= limit ? undefined : { after: this.#readAhead.to, limit };
   }
 
   onReading(): void {
-    this.#mayHaveMore = false;
+    this.#readAhead.onReading();
   }
 
-  addPage(after: bigint, { events, searchedTo, isLast }: Page<Event>): void {
-    if (!isLast || after !== this.#readAhead) this.#mayHaveMore = true;
-    if (after !== this.#readAhead) return;
-    this.#window.push(...events);
-    if (searchedTo > after) this.#readAhead = searchedTo;
+  addPage(after: bigint, page: Page<Event>): void {
+    if (!this.#readAhead.onPage(after, page)) return;
+    this.#window.push(...page.events);
     if (this.#batchEnd === undefined) this.#beginBatch();
-    else if (this.#readAhead >= this.#batchEnd) this.#fitBatch(this.#batchEnd);
+    else if (this.#readAhead.to >= this.#batchEnd) this.#fitBatch(this.#batchEnd);
   }
 
   #beginBatch(): void {
     const last = this.#window[Math.min(this.#window.length, PAGE_SIZE) - 1];
-    if (last === undefined) this.#readTo = this.#readAhead;
+    if (last === undefined) this.#readTo = this.#readAhead.to;
     else {
       this.#readTo = (this.#window[0]?.number ?? 1n) - 1n;
       this.#batchEnd = last.number;
@@ -138,7 +136,7 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
       if (row.number <= this.#readTo && (skipped === undefined || row.number < skipped.number)) skipped = row;
     if (skipped !== undefined) return { numbers: [skipped.number], events: undefined, dueAt: skipped.nextAttemptAt };
     const end = this.#batchEnd;
-    if (end === undefined || end > this.#readAhead || !this.#isBatchWritten || this.#isStopped) return undefined;
+    if (end === undefined || end > this.#readAhead.to || !this.#isBatchWritten || this.#isStopped) return undefined;
     const events = this.#batch(end);
     const numbers = events.map(({ number }) => number);
     return { numbers, events, dueAt: this.#batchRow(numbers)?.nextAttemptAt };
@@ -195,14 +193,11 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
   // Writing ----------------------------------------------------------------------------------------------------------
 
   takeChanges(): Changes | undefined {
-    const { failingSince, lastFailureAt, lastSuccessAt } = this.#receiver;
     const current: Progress = {
       readTo: this.#readTo,
       accepted: [],
       batchEnd: this.#batchEnd,
-      failingSince,
-      lastFailureAt,
-      lastSuccessAt,
+      ...this.#receiver.times,
     };
     return this.#progress.take(current, this.#rows);
   }
