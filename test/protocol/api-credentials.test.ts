@@ -25,6 +25,9 @@ beforeAll(async () => {
   const near = unwrap(
     await clients.create({ customerId, scopes, clientId: "acme/near", networks: [network ?? never()] }, TESTER),
   );
+  // Clients of one millisecond are in the order of their ids.
+  const created = Date.now();
+  await until("the clock goes on", () => Date.now() > created);
   const free = unwrap(await clients.create({ customerId, scopes, clientId: "acme.free" }, TESTER));
   clientIds = [acme.clientId, near.clientId, free.clientId];
 });

@@ -2,9 +2,9 @@ import { pause } from "../../src/std/pause.ts";
 
 /** Waits for what has to become true within ten seconds, or as many as are given; `what` is said when it does not. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, seconds = 10): Promise<void> {
-  const end = Date.now() + seconds * 1_000;
+  const end = performance.now() + seconds * 1_000;
   while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`waited ${seconds} seconds in vain until ${what}`);
+    if (performance.now() > end) throw new Error(`waited ${seconds} seconds in vain until ${what}`);
     await pause(5);
   }
 }
