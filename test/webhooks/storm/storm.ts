@@ -112,6 +112,7 @@ export class WebhookStorm {
     }
     flow.isOver = true;
     await Promise.all(requests);
+    await until("all conversions are settled", () => this.#isSettled(), DELIVERED_WITHIN_S);
     for (const { receiver } of this.#hooks) receiver.answering = "well";
     for (const hook of this.#hooks) await this.#untilDelivered(hook);
     for (const hook of this.#hooks) await this.#check(hook);
@@ -246,6 +247,12 @@ export class WebhookStorm {
   }
 
   // What must hold ---------------------------------------------------------------------------------------------------
+
+  /** Nothing happens any more that would be another event. */
+  async #isSettled(): Promise<boolean> {
+    const open = await this.#db.owner.rows("select from conversion where status = 'CREATED' limit 1");
+    return open.length === 0;
+  }
 
   /** What waits for its next attempt is tried at once. */
   async #untilDelivered({ id, customer }: Hook): Promise<void> {
