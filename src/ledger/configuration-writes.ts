@@ -68,14 +68,11 @@ export async function recordConfigurationWrite(
 const SEALED_AT_ONCE = 100;
 const MOST_TURNS = 100;
 
-/**
- * Records that no batch has sealed yet, the oldest first. Who has the service's database role could have made one without a
- * time: the chain cannot express it, so the lane would take it for a bug, and end each process that tries.
- */
+/** Records that no batch has sealed yet, the oldest first. */
 export async function listUnsealed(database: Queryable, limit = SEALED_AT_ONCE): Promise<ConfigurationWrite[]> {
   const rows = await database.rows<SqlRecord>(
     `select ${columnsOf(configurationWriteTable)} from configuration_write
-      where version = 1 and isfinite(at) order by at limit $1`,
+      where version = 1 order by at limit $1`,
     [limit],
   );
   return rows.map(configurationWriteTable.read);

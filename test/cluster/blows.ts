@@ -202,6 +202,21 @@ export const BLOWS = {
     await cluster.untilWhole();
     return injection;
   },
+  /** The synchronous standby's disk is full: it cannot write the log that it is sent, and the other one gets its place. */
+  "standby-disk-full": async ({ site: cluster, more }) => {
+    const standby = await cluster.memberWithRole("sync_standby");
+    cluster.disk(standby).fill();
+    const injection = now();
+    const isReplaced = async (): Promise<boolean> => {
+      await nextSegment(cluster);
+      return (await cluster.memberWithRole("sync_standby")) !== standby;
+    };
+    await until(`another one is the synchronous standby than ${standby}`, isReplaced, TAKEN_OVER_WITHIN_S);
+    await more(20);
+    cluster.disk(standby).makeRoom();
+    await cluster.untilWhole();
+    return injection;
+  },
 } as const satisfies Record<string, Blow>;
 
 export type BlowName = keyof typeof BLOWS;
@@ -258,12 +273,17 @@ async function untilTakenOver(cluster: Cluster, lost: DatabaseName): Promise<Dat
 async function fillUntilEnded(cluster: Cluster, name: DatabaseName): Promise<void> {
   const [postmaster] = cluster.machine(name).processes(POSTMASTER);
   const hasEnded = async (): Promise<boolean> => {
-    const segment = "select pg_logical_emit_message(true, 'storm', 'disk-full'), pg_switch_wal()";
-    await cluster.database.rows(segment).catch(() => []);
+    await nextSegment(cluster);
     return cluster.machine(name).processes(POSTMASTER)[0] !== postmaster;
   };
   cluster.disk(name).fill();
   await until(`PostgreSQL of ${name} has ended`, hasEnded, FULL_WITHIN_S);
+}
+
+/** The log goes on in a file that it needs room for. */
+async function nextSegment(cluster: Cluster): Promise<void> {
+  const segment = "select pg_logical_emit_message(true, 'storm', 'disk-full'), pg_switch_wal()";
+  await cluster.database.rows(segment).catch(() => []);
 }
 
 /** Machines with what they are now: a database's name says nothing of that. */

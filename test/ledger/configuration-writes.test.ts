@@ -190,16 +190,18 @@ test.for([
   expect((await verifyAll(db.database)).sound).toBe(true);
 });
 
-test("a record without a time by the service's role, does not keep others from being sealed", async () => {
-  await db.database.rows(
-    `insert into configuration_write (id, at, caller, kind, subject, details, version)
-     select gen_random_uuid(), at, '{"operator": "eve", "operation": "none"}', 'client', 'timeless', '{}', 1
-       from unnest('{infinity,-infinity}'::timestamptz[]) at`,
-  );
-  await clients.create({ customerId, clientId: "e", scopes: ["*"] }, OPERATOR);
-  expect(await recorded()).toMatchObject([{ subject: "e" }]);
-  await db.owner.rows("delete from configuration_write where subject = 'timeless'");
-});
+test.each(["infinity", "-infinity", "10000-01-01 00:00+00", "1999-12-31 23:59+00"])(
+  "a record of the time %s cannot be made",
+  async (at) => {
+    await expect(
+      db.database.rows(
+        `insert into configuration_write (id, at, caller, kind, subject, details, version)
+       values (gen_random_uuid(), $1, '{"operator": "eve", "operation": "none"}', 'client', 'timeless', '{}', 1)`,
+        [at],
+      ),
+    ).rejects.toThrow("at_can_be_sealed");
+  },
+);
 
 test("the service's role cannot change or remove a record, sealed or not", async () => {
   for (const sql of [
