@@ -8,6 +8,7 @@
  *   npm run bench -- --short --record            writes bench/report/recorded.json
  *   npm run bench -- --long [--data DIR]         with a large database, created once and kept (an hour)
  *   npm run bench -- --long --divisor 100        the same with a hundredth of the data, to test the procedure
+ *   npm run bench -- --long --fill profiles --only million-256     the same with a million profiles alone (ten minutes)
  *   npm run bench -- --document bench/results/X.json     writes the tables of a run into docs/performance.md
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -46,6 +47,7 @@ const { values } = parseArgs({
     long: { type: "boolean", default: false },
     data: { type: "string", default: "data/bench" },
     divisor: { type: "string", default: "1" },
+    fill: { type: "string" },
     document: { type: "string" },
   },
 });
@@ -71,7 +73,8 @@ async function main() {
       if (values.short) await compareWithRecorded({ rows, options, isToRecord: values.record });
       else if (!values.long) await measure(rows, service, { starts, idle });
       else {
-        await withGrown(values.data, { divisor: Number(values.divisor) }, async (grown, sizes) => {
+        const extent = { divisor: Number(values.divisor), kinds: values.fill?.split(",") };
+        await withGrown(values.data, extent, async (grown, sizes) => {
           const more = await openRows(GROWN, grown, isWanted, "grown-");
           await measure([...rows, ...more], service, { starts, idle, sizes });
         });

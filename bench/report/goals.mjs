@@ -13,6 +13,8 @@ export const RATIOS = [
   { name: "hot pair : uniform, 256 connections", of: "hot-256", to: "transfers-256", atLeast: 1 },
   { name: "hot pair : uniform, 64 connections", of: "hot-64", to: "transfers-64" },
   { name: "orders, half matching : empty POST route", of: "orders-64", to: "empty-order-64", atLeast: 0.25 },
+  { name: "get order : empty POST route, 64 connections", of: "get-order-64", to: "empty-64", atLeast: 0.45 },
+  { name: "a page of 100 executions : empty POST route", of: "executions-64", to: "empty-64", atLeast: 0.13 },
   { name: "quiet customer's p99, beside a flood : alone", of: "quiet-beside", to: "quiet-alone", figure: "p99" },
   { name: "with 10,000,000 transfers : empty database", of: "grown-transfers-256", to: "transfers-256", atLeast: 0.9 },
   { name: "orders, grown database : empty database", of: "grown-orders-64", to: "orders-64" },
@@ -23,6 +25,12 @@ export const FIGURES = [
   { name: "p50 at 100 transfers a second, ms", of: "transfers-calm", figure: "p50", atMost: 3 },
   { name: "p99 at 100 transfers a second, ms", of: "transfers-calm", figure: "p99", atMost: 8 },
   { name: "WAL bytes per transfer, 64 connections", of: "transfers-64", figure: "wal", atMost: 1_550 },
+  {
+    name: "memory while it transfers, 256 connections, MB",
+    of: "transfers-256",
+    figure: "residentMegabytes",
+    atMost: 450,
+  },
 ];
 
 /**

@@ -2,6 +2,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { ratiosOf } from "../rounds.mjs";
+import { FIGURES, RATIOS } from "./goals.mjs";
 import { picture } from "./picture.mjs";
 import { markdownTable, printTable, shown } from "./table.mjs";
 
@@ -68,9 +70,11 @@ export function save(result) {
   return `${name}.json`;
 }
 
-/** Puts the tables of a run that was saved into docs/performance.md, in place of those that are there. */
+/** Puts the tables of a run that was saved into docs/performance.md, in place of those that are there; its ratios by the goals of now. */
 export function writeDocument(path) {
-  const result = JSON.parse(readFileSync(path, "utf8"));
+  const saved = JSON.parse(readFileSync(path, "utf8"));
+  const rounds = new Map(saved.rows.map(({ id, rounds }) => [id, rounds]));
+  const result = { ...saved, ratios: ratiosOf([...RATIOS, ...FIGURES], rounds) };
   const text = readFileSync(DOCUMENT, "utf8");
   const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (before < 0 || after < before) throw new Error(`${DOCUMENT} has no place for the figures`);

@@ -25,13 +25,14 @@ export const growth = {
   },
 };
 
-/** Starts a second service on the grown database, fills it where something is missing, and does the work beside it. */
-export async function withGrown(path, { divisor }, work) {
+/** Starts a second service on the grown database, fills it where something of these kinds is missing, and does the work beside it. */
+export async function withGrown(path, { divisor, kinds }, work) {
   const directory = resolve(path);
   mkdirSync(directory, { recursive: true });
   const service = await startService(directory);
   try {
     for (const { kind, most, step } of WANTED) {
+      if (kinds?.includes(kind) === false) continue;
       const wanted = Math.ceil(most / divisor);
       let there = sizes(directory)[kind]?.made ?? 0;
       if (there >= wanted) continue;
