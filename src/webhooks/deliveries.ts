@@ -10,7 +10,7 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { done, type Result, reject } from "../std/result.ts";
-import { FairAdmission } from "../web/limits/fair-admission.ts";
+import { FairAdmission, TRANSACTIONS } from "../web/limits/fair-admission.ts";
 import { type Attempt, attemptOf } from "./attempt.ts";
 import { type Backlog, readBacklogs } from "./backlog.ts";
 import { Dispatcher } from "./dispatching/dispatcher.ts";
@@ -109,6 +109,7 @@ const MOST_REPEATED = 1_000;
 export function createDeliveries(options: DeliveriesOptions): Deliveries {
   const dispatcher = new Dispatcher(options);
   const tests = new FairAdmission(TESTS);
+  const replays = new FairAdmission(TRANSACTIONS);
   const { database, webhooks, events } = options;
   return {
     start: () => dispatcher.start(),
@@ -120,14 +121,15 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     },
     resume: (from) => (transaction, webhook) => resume(options, transaction, webhook, from),
     test: async (customerId, webhookId) => {
-      if (!(await tests.enter(customerId))) throw new Unavailable("too many tests of webhooks at once");
-      try {
-        return await sendTest(options, customerId, webhookId);
-      } finally {
-        tests.leave(customerId);
-      }
+      const tested = await tests.run(customerId, () => sendTest(options, customerId, webhookId));
+      if (tested === undefined) throw new Unavailable("too many tests of webhooks at once");
+      return tested;
     },
-    replay: (customerId, webhookId, from) => replay(options, customerId, webhookId, from),
+    replay: async (customerId, webhookId, from) => {
+      const replayed = await replays.run(customerId, () => replay(options, customerId, webhookId, from));
+      if (replayed === undefined) throw new Unavailable("too many replays of webhooks at once");
+      return replayed;
+    },
     listAttempts: async (customerId, webhookId, page) => {
       const webhook = await webhooks.find(customerId, webhookId);
       return webhook === undefined ? notFound(webhookId) : done(await listAttempts(database, webhookId, page));
@@ -171,7 +173,9 @@ async function replay(
     const progress = await raiseVersion(transaction, customerId, webhookId);
     if (asked === undefined) {
       const waiting = await retryNow(transaction, webhookId, clock.now());
-      const givenUp = await retryUndelivered(transaction, webhookId, clock.now(), MOST_REPEATED - waiting);
+      // More may be waiting: those that were blocked are not, once the webhook takes its events in any order.
+      const room = Math.max(0, MOST_REPEATED - waiting);
+      const givenUp = await retryUndelivered(transaction, webhookId, clock.now(), room);
       return done({ fromNumber: undefined, events: waiting + givenUp });
     }
     const lastNumber = await furthest(transaction, progress);

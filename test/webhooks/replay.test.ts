@@ -234,3 +234,36 @@ test("few tests of a customer are sent at once, however long its receiver takes"
   receiver.answer = () => 204;
   await tests;
 });
+
+test("replays of a customer that wait for one another leave connections for everybody else", async () => {
+  const webhook = await site.webhook({ url: "https://acme.example" });
+  const { database, owner } = site.db;
+  const replay = () => site.idle.replay(site.customerId, webhook.id, { onlyUndelivered: true });
+  let replays: ReturnType<typeof replay>[] = [];
+  await owner.transaction(async (transaction) => {
+    await transaction.rows("select from webhook_progress where webhook_id = $1 for update", [webhook.id]);
+    replays = Array.from({ length: 20 }, replay);
+    const waiting = `select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    await until("one waits", async () => (await owner.rows<{ count: number }>(waiting))[0]?.count !== 0);
+    // More than there are connections: each comes behind a replay that would have taken its.
+    await Promise.all(upTo(20).map(() => database.rows("select")));
+    expect(await owner.rows(waiting)).toEqual([{ count: 1 }]);
+  });
+  for (const replayed of await Promise.all(replays)) expect(unwrap(replayed).events).toBe(0);
+});
+
+test("of what is given up no more is tried again than there is room for", async () => {
+  const webhook = await site.webhook({ url: "https://acme.example" });
+  await site.db.owner.rows(
+    `insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at,
+                                   created_at, updated_at)
+     select $1, number, $2, 'x', status, 1, case status when 'RETRYING' then now() end, now(), now()
+       from generate_series(1, 1002) number,
+            lateral (select case number when 1002 then 'UNDELIVERED' else 'RETRYING' end as status) s`,
+    [webhook.id, site.customerId],
+  );
+  const replayed = await site.idle.replay(site.customerId, webhook.id, { onlyUndelivered: true });
+  expect(replayed).toEqual({ kind: "done", value: { fromNumber: undefined, events: 1_001 } });
+  expect((await site.rows(webhook)).at(-1)).toBe("1002 UNDELIVERED 1");
+});

@@ -309,3 +309,20 @@ test("a client that is restricted to networks has none while its customer is dis
   await testing.owner.rows("update customer set disabled_at = null where id = $1", [customerId]);
   expect(restricted.get(clientId)).toEqual([]);
 });
+
+test("a customer that disables clients waits for no client of another's, and has one connection", async () => {
+  const { clientId } = await newClient();
+  const { database, owner } = testing;
+  let disablings: Promise<unknown>[] = [];
+  await owner.transaction(async (transaction) => {
+    await transaction.rows("select from client where client_id = $1 for update", [clientId]);
+    expect(await clients.disableOf(ids.next() as CustomerId, clientId, TESTER)).toBeUndefined();
+    disablings = Array.from({ length: 20 }, () => clients.disableOf(customerId, clientId, TESTER));
+    const waiting = `select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    await until("one waits", async () => (await owner.rows<{ count: number }>(waiting))[0]?.count !== 0);
+    await Promise.all(Array.from({ length: 20 }, () => database.rows("select")));
+    expect(await owner.rows(waiting)).toEqual([{ count: 1 }]);
+  });
+  for (const disabled of await Promise.all(disablings)) expect(disabled).toMatchObject({ clientId, disabledAt: now });
+});

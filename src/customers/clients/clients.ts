@@ -4,6 +4,7 @@
  */
 import type { Caller } from "../../ledger/caller.ts";
 import { recordConfigurationWrite } from "../../ledger/configuration-writes.ts";
+import { Unavailable } from "../../ledger/decision.ts";
 import { type Database, type Queryable, serverError } from "../../postgres/database.ts";
 import { waitForStandby } from "../../postgres/durability.ts";
 import { assert } from "../../std/assert.ts";
@@ -11,6 +12,7 @@ import { type ComparedClock, formatInstant, type Instant, requireCorrectTime } f
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { isWithin, type Network } from "../../std/network.ts";
 import { type Check, done, PASSED, type Result, reject } from "../../std/result.ts";
+import { FairAdmission, TRANSACTIONS } from "../../web/limits/fair-admission.ts";
 import type { CustomerId } from "../customer-id.ts";
 import { digestSecret, generateSecret, SecretMatcher, schemeOf } from "./secrets.ts";
 import {
@@ -101,6 +103,8 @@ export class Clients {
   readonly #ids: IdSource;
   readonly #onUnrecordedUse: ClientsOptions["onUnrecordedUse"];
   readonly #matcher = new SecretMatcher();
+  /** By customers, over the API. */
+  readonly #disablings = new FairAdmission(TRANSACTIONS);
   /** Secrets whose use is being recorded: one write at a time for each. */
   readonly #recording = new Set<Uuid>();
 
@@ -195,11 +199,12 @@ export class Clients {
 
   /** The same, for a customer that disables one of its own. @returns undefined when it has none of this client_id */
   async disableOf(customerId: CustomerId, clientId: string, caller: Caller): Promise<ListedClient | undefined> {
-    const disabled = await this.#changeClient(clientId, async (transaction, client) => {
-      if (client.customerId !== customerId) return reject("client_not_found");
+    const work = async (transaction: Queryable, client: LockedClient) => {
       await this.#disableLocked(transaction, clientId, client, caller);
       return done(await getListedClient(transaction, clientId));
-    });
+    };
+    const disabled = await this.#disablings.run(customerId, () => this.#changeClient(clientId, work, customerId));
+    if (disabled === undefined) throw new Unavailable("too many changes of API clients at once");
     return disabled.kind === "done" ? disabled.value : undefined;
   }
 
@@ -215,13 +220,17 @@ export class Clients {
     await recordClientWrite(transaction, caller, clientId, customerId, { disabled_at: formatInstant(now) });
   }
 
-  /** Changes of one client are made one after the other. */
+  /**
+   * Changes of one client are made one after the other.
+   * @param customerId whose it must be; undefined: anybody's
+   */
   #changeClient<Value, Why extends string>(
     clientId: string,
     work: (transaction: Queryable, client: LockedClient) => Promise<Result<Value, Why>>,
+    customerId?: CustomerId,
   ): Promise<Result<Value, Why | "client_not_found">> {
     return this.#database.transaction(async (transaction) => {
-      const client = await lockClient(transaction, clientId);
+      const client = await lockClient(transaction, clientId, customerId);
       return client === undefined ? reject("client_not_found") : work(transaction, client);
     });
   }

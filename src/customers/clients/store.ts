@@ -91,10 +91,15 @@ export async function findClient(database: Queryable, clientId: string): Promise
 }
 
 /** Locks a client, so that changes of it are serialised. */
-export async function lockClient(transaction: Queryable, clientId: string): Promise<LockedClient | undefined> {
+export async function lockClient(
+  transaction: Queryable,
+  clientId: string,
+  customerId: CustomerId | undefined,
+): Promise<LockedClient | undefined> {
   const [found] = await transaction.rows<{ customer_id: CustomerId; disabled: boolean }>(
-    "select customer_id, disabled_at is not null as disabled from client where client_id = $1 for update",
-    [clientId],
+    `select customer_id, disabled_at is not null as disabled
+       from client where client_id = $1 and ($2::uuid is null or customer_id = $2) for update`,
+    [clientId, customerId ?? null],
   );
   return found && { customerId: found.customer_id, isDisabled: found.disabled };
 }

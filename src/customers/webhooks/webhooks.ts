@@ -16,7 +16,7 @@ import { assert, must } from "../../std/assert.ts";
 import { type ComparedClock, formatInstant, type Instant, requireCorrectTime } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { done, type Rejected, type Result, reject } from "../../std/result.ts";
-import { FairAdmission } from "../../web/limits/fair-admission.ts";
+import { FairAdmission, TRANSACTIONS } from "../../web/limits/fair-admission.ts";
 import type { CustomerId } from "../customer-id.ts";
 import type { ListOptions } from "../list-queries.ts";
 import { checkWebhook, type InvalidWebhook, type WebhookRules } from "./rules.ts";
@@ -102,16 +102,13 @@ export interface WebhooksOptions {
   readonly rules: WebhookRules;
 }
 
-/** Few at once: a transaction keeps a connection, also while it waits for a standby. */
-const CHANGES = { most: 64, atOnce: 2, alone: 1, share: 1, shortQueue: 4, expectedMs: 2_000, maxWaitMs: 5_000 };
-
 export class Webhooks {
   readonly #database: Database;
   readonly #clock: ComparedClock;
   readonly #ids: IdSource;
   readonly #secrets: WebhookSecrets;
   readonly #rules: WebhookRules;
-  readonly #changes = new FairAdmission(CHANGES);
+  readonly #changes = new FairAdmission(TRANSACTIONS);
 
   constructor({ database, clock, ids, encryptionKeys, rules }: WebhooksOptions) {
     this.#database = database;

@@ -25,6 +25,20 @@ export interface FairAdmissionBounds {
   readonly maxWaitMs: number;
 }
 
+/**
+ * For transactions that a customer's request runs by itself: each keeps a connection while it waits for a row that another
+ * one has locked, or for a standby. One of a customer, so they never wait for one another with all connections.
+ */
+export const TRANSACTIONS: FairAdmissionBounds = {
+  most: 64,
+  atOnce: 2,
+  alone: 1,
+  share: 1,
+  shortQueue: 4,
+  expectedMs: 2_000,
+  maxWaitMs: 5_000,
+};
+
 interface WaitingRequest {
   readonly since: number;
   readonly resolve: (isIn: boolean) => void;
