@@ -187,7 +187,7 @@ test("a handshake that leads nowhere is answered like any other request", async 
 
 test("a handshake costs a request: past the rate it is 429", async () => {
   feed = new ToyFeed();
-  const limiter = new RateLimiter({ ...DEFAULT_RATES, order_book: 1 / 300 });
+  const limiter = new RateLimiter({ ...DEFAULT_RATES, order_book: 1 / 300 }, { now: () => 0 });
   toy = await startToyApi((api) => feedRoutes(api, feed.exchange), { limiter });
   await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   const { status, body } = await handshake("/marketdata/ETHUSD");
