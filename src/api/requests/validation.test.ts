@@ -196,10 +196,11 @@ test("a route without parameters takes none, with a body too, and both failures 
 
 test("of many unknown parameters the first ten are reported, and overlong names cost no more than their length", async () => {
   const many = Array.from({ length: 5_000 }, (_, index) => `nickname${index}=`).join("&");
-  const began = performance.now();
+  // Of CPU: others may keep the machine busy.
+  const before = process.cpuUsage();
   const { body } = await ask(toy, `/v2/toys?${many.slice(0, 60_000)}`);
   expect((body as { meta: { errors: unknown[] } }).meta.errors).toHaveLength(10);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
 });
 
 test("repeatable query parameters become lists, defaults are filled in", async () => {
