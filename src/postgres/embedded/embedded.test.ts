@@ -66,11 +66,13 @@ async function setting(server: EmbeddedServer, name: string): Promise<unknown> {
   return Object.values((await query(server, `show ${name}`))[0] ?? {})[0];
 }
 
-/** Whether a process is alive; zombies do not count. */
-function lives(pid: number): boolean {
-  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
-  return stdout.trim() !== "" && !stdout.startsWith("Z");
+/** As `ps` says it: "T" is stopped, "Z" a zombie, and nothing no process. */
+function stateOf(pid: number): string {
+  return spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" }).stdout.charAt(0);
 }
+
+/** Whether a process is alive; zombies do not count. */
+const lives = (pid: number): boolean => !["", "Z"].includes(stateOf(pid).trim());
 
 /** Simulates a crash. */
 async function kill(server: EmbeddedServer): Promise<void> {
@@ -138,9 +140,9 @@ test("orphans of a killed postmaster are stopped before the next start", async (
   const [row] = (await orphan.query<{ pid: number }>("select pg_backend_pid() as pid")).rows;
   // A stopped process cannot notice that its postmaster is gone.
   process.kill(Number(row?.pid), "SIGSTOP");
+  await expect.poll(() => stateOf(Number(row?.pid)), SOON).toBe("T");
   process.kill(first.pid, "SIGKILL");
   await expect.poll(() => lives(first.pid), SOON).toBe(false);
-  expect(lives(Number(row?.pid))).toBe(true);
   await first.stop();
   await start(existing);
   expect(lives(Number(row?.pid))).toBe(false);
