@@ -20,6 +20,7 @@ const servers: Server[] = [];
 let port = 0;
 const sockets: Socket[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const socket of sockets.splice(0)) socket.destroy();
   for (const server of servers.splice(0)) server.close();
 });
@@ -73,7 +74,6 @@ test("past the bound connections are dropped, open ones continue, and it is logg
 
 test("dropped connections are reported once in ten seconds, with their number since the last report", () => {
   vi.useFakeTimers({ toFake: ["performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   const { server, dropped } = bounded(2);
   const arriveTimes = (count: number): void => {
     for (let i = 0; i < count; i += 1) arrive(server, "203.0.113.9");
@@ -186,7 +186,6 @@ test("a connection that is flooded with requests is closed after a few, and othe
 
 test("a connection that floods ends; an address that repeats it loses all on which no valid token was used", async () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const { server, dropped, asked } = silentServer();
   const [quiet, known] = [1, 2].map(() => arrive(server, "203.0.113.9"));
   noteValidToken(known as Socket, "acme");
@@ -237,7 +236,6 @@ test("a TLS connection without an address is closed", () => {
 test("a flood blocks the IPv6 network of 64 bits that it comes from, and none beside it", async () => {
   // On a busy machine three floods may not fall into one second.
   vi.useFakeTimers({ toFake: ["performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   const { server } = silentServer();
   const [here, beside] = ["2001:db8:0:1::2", "2001:db8:0:2::2"] as const;
   const neighbour = arrive(server, beside);
@@ -383,7 +381,6 @@ test("with TLS connections of an address past its pace wait for their handshake,
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
   const made = 30;
   const open = Array.from({ length: made }, () =>
     connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => {}),
