@@ -68,7 +68,7 @@ test("a failed batch fails the next one in flight, even if it concerns other acc
   await untilBlocked(db);
   outcomes.push(ours.lane.execute(movement({ from: c, to: d, amount: "1" })));
   // Sent behind the first on the same connection before the row is moved.
-  await new Promise(setImmediate);
+  await until("both are in flight", () => ours.lane.report().inFlight === 2);
   await other.query("update profile set version = version + 1 where id = $1", [profile]);
   await other.query("commit");
   await other.end();

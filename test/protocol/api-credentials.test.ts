@@ -6,7 +6,7 @@ import { parseNetwork } from "../../src/std/network.ts";
 import { TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
-import { until } from "../support/until.ts";
+import { until, untilNextMillisecond } from "../support/until.ts";
 
 const PATH = "/v2/api-creds/credentials";
 
@@ -26,8 +26,7 @@ beforeAll(async () => {
     await clients.create({ customerId, scopes, clientId: "acme/near", networks: [network ?? never()] }, TESTER),
   );
   // Clients of one millisecond are in the order of their ids.
-  const created = Date.now();
-  await until("the clock goes on", () => Date.now() > created);
+  await untilNextMillisecond();
   const free = unwrap(await clients.create({ customerId, scopes, clientId: "acme.free" }, TESTER));
   clientIds = [acme.clientId, near.clientId, free.clientId];
 });

@@ -8,6 +8,7 @@ import { expectBooksBalance } from "../support/books.ts";
 import { TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { untilNextMillisecond } from "../support/until.ts";
 
 const APPROVED: Step = { to: "approved" };
 const SENT: Step = { to: "sent" };
@@ -43,7 +44,9 @@ async function request(more: Partial<ExternalTransferRequest> = {}): Promise<Uui
   return outcome.value.id;
 }
 
+/** Each call in a millisecond of its own: records that have changed in the same one are in the order of their ids. */
 async function take(id: Uuid, ...steps: Step[]): Promise<void> {
+  await untilNextMillisecond();
   for (const step of steps) unwrap(await service.service.transfers.step(acme.id, id, step, TESTER));
 }
 

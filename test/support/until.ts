@@ -8,3 +8,9 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
     await pause(5);
   }
 }
+
+/** Waits for the next millisecond: what is of the same one has no order by time, in which many lists are. */
+export async function untilNextMillisecond(): Promise<void> {
+  const now = Date.now();
+  await until("the clock goes on", () => Date.now() > now);
+}

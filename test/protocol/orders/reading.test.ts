@@ -4,6 +4,7 @@ import type { Order } from "../../../src/exchange/exchange.ts";
 import { amountOf } from "../../../src/money/amount.ts";
 import { expectBooksBalance } from "../../support/books.ts";
 import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange/exchange-api.ts";
+import { untilNextMillisecond } from "../../support/until.ts";
 
 interface Page {
   readonly items: readonly { readonly id: string; readonly created_at: string }[];
@@ -26,6 +27,8 @@ beforeAll(async () => {
     const market = n === 1 ? "ETHUSD" : "BTCUSD";
     const pair = n < 3 ? {} : { identity_id: "i", identity_account_id: `account-${n}` };
     const json = { ...LIMIT_BUY, ...pair, market, ref_id: `r${n}` };
+    // Each has a time of its own, by which there are filters.
+    await untilNextMillisecond();
     orders.unshift((await ask(api, "POST", `/v2/profiles/${id}/orders`, { json })).body as (typeof orders)[number]);
   }
 });
