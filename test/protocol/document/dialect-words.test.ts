@@ -5,7 +5,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { readEventLag } from "../../../src/events/event-lag.ts";
 import { expectBooksBalance } from "../../support/books.ts";
 import { everythingRenamed, inOurWords, renamed, textsIn } from "../../support/http/renamed.ts";
 import {
@@ -19,11 +20,9 @@ import {
   withValue,
 } from "../../support/openapi.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
+import { until } from "../../support/until.ts";
 import { makerOf, type Owner, ownerOfEverything } from "../../tenancy/belongings.ts";
 import { SAMPLES } from "../../tenancy/inputs.ts";
-
-// A busy machine takes its time for all of these.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let service: TestService;
 let folder: string;
@@ -48,6 +47,13 @@ beforeAll(async () => {
   acme = await ownerOfEverything(service, "acme", await makerOf(service));
   const named = { name: TAKEN, url: "http://127.0.0.1:9/", types: ["order.filled"] };
   expect((await send(service.baseUrl, "POST", "/v2/webhooks", named)).status).toBe(200);
+});
+/** What markets and events still make of earlier requests would change a read between the two calls that are compared. */
+beforeEach(async () => {
+  const { owner } = service.db;
+  const waiting = "select from orders where status = 'PENDING_SUBMISSION' union all select from order_cancel";
+  await until("no order waits for its market", async () => (await owner.rows(waiting)).length === 0);
+  await until("all events are published", async () => (await readEventLag(owner)) === 0);
 });
 afterAll(async () => {
   await service.close();
@@ -172,6 +178,7 @@ const byEffect = (a: Twin, b: Twin): number => Number(a.own.method !== "GET") - 
 /** What can be done once only. */
 const ONCE: ReadonlySet<string> = new Set([
   "createProfile",
+  "cancelOrder",
   "cancelStablecoinConversion",
   "createWebhook",
   "deleteWebhook",
