@@ -47,6 +47,8 @@ export interface Receiver {
   accepted(): number[];
   /** How it answers from now on. */
   answer: (received: Received) => Answered;
+  /** Drops the requests that it does not answer. */
+  hangUp(): void;
 }
 
 export interface Node {
@@ -63,6 +65,8 @@ export interface Site {
   readonly webhooks: Webhooks;
   /** Set forward by tests, for retries. */
   readonly clock: { aheadMs: number; fault: string | undefined; now(): Instant };
+  /** How long a receiver may hang: less time than in earnest, unless a test says otherwise. */
+  longestAnswerMs: number;
   receiver(): Promise<Receiver>;
   webhook(settings: Partial<WebhookSettings> & Pick<WebhookSettings, "url">): Promise<Webhook>;
   /** A process that does not deliver. */
@@ -83,8 +87,6 @@ export interface Site {
 }
 
 const ids = new IdSource();
-/** A receiver that hangs does so for less time than in earnest. */
-const LONGEST_ANSWER_MS = 2_000;
 const EVERYWHERE = {
   allowLoopback: true,
   allowCleartext: true,
@@ -120,7 +122,7 @@ export async function openSite(): Promise<Site> {
       events: eventsOf(own),
       webhooks: webhooksOf(own),
       sender: createSender({
-        requests: { post: (request) => requests.post({ ...request, timeoutMs: LONGEST_ANSWER_MS }) },
+        requests: { post: (request) => requests.post({ ...request, timeoutMs: site.longestAnswerMs }) },
         credentials: { headersFor: async () => done({}), onRefused: () => false },
         clock,
       }),
@@ -134,13 +136,14 @@ export async function openSite(): Promise<Site> {
     });
   const idle = deliveriesOf(database, 15_000, []);
 
-  return {
+  const site: Site = {
     db,
     customerId,
     customers,
     webhooks,
     clock,
     idle,
+    longestAnswerMs: 2_000,
     receiver: async () => {
       const receiver = await openReceiver();
       closing.push(receiver.close);
@@ -218,6 +221,7 @@ export async function openSite(): Promise<Site> {
       await db.close();
     },
   };
+  return site;
 }
 
 function eventsOf(database: Database) {
@@ -259,6 +263,7 @@ async function openReceiver(): Promise<Receiver & { close(): Promise<void> }> {
     received,
     accepted: () => [...accepted],
     answer: () => 204,
+    hangUp: () => server.closeAllConnections(),
     close: async () => {
       server.closeAllConnections();
       server.close();
