@@ -1,12 +1,26 @@
-/** Writes numbered lines to the log, one every few milliseconds, until asked to stop; then tells how many were dropped. */
-import { writeFileSync } from "node:fs";
+/** Writes numbered lines to the log, one every few milliseconds; then tells how many, and how many of them were dropped. */
+import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { createLogger, droppedLogLines } from "../../dist/service/logger.js";
 
-const [output, report, count, padding] = process.argv.slice(2);
+const [output, report, count, padding, back] = process.argv.slice(2);
 const log = createLogger({ logLevel: "info" }, Number(output));
-for (let i = 0; i < Number(count); i += 1) {
-  log.info({ i, padding: "x".repeat(Number(padding)) }, "a line");
-  await pause(2);
+let lines = 0;
+
+async function writeWhile(holds) {
+  while (holds()) {
+    log.info({ i: lines, padding: "x".repeat(Number(padding)) }, "a line");
+    lines += 1;
+    await pause(2);
+  }
 }
-writeFileSync(report, String(droppedLogLines()));
+
+if (back !== undefined) {
+  await writeWhile(() => droppedLogLines() === 0);
+  // Its reader is gone, and may come back: the file `back` says when it is there.
+  writeFileSync(report, "");
+  await writeWhile(() => !existsSync(back));
+}
+const first = lines;
+await writeWhile(() => lines < first + Number(count));
+writeFileSync(report, JSON.stringify({ lines, dropped: droppedLogLines() }));
