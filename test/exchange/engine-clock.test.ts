@@ -31,14 +31,12 @@ test("a market moves to a node whose clock is right; a node with a wrong clock d
   one.clock.fault = "wrong";
   one.engines.start();
   two.engines.start();
-  await until("the second one serves", () => states()[1] === "serving");
-  expect(states()).toEqual(["standing_by", "serving"]);
+  await until("the second one serves", () => states().join() === "standing_by,serving");
   const asksForMarket = one.rows.mock.calls.filter(([, values]) => values?.[0] === "market/BTCUSD");
   expect(asksForMarket).toEqual([]);
   [one.clock.fault, two.clock.fault] = [undefined, "wrong"];
   for (const { engines } of nodes) engines.wake("BTCUSD" as Parameters<typeof engines.wake>[0]);
-  await until("the first one serves", () => states()[0] === "serving");
-  expect(states()).toEqual(["serving", "standing_by"]);
+  await until("the first one serves", () => states().join() === "serving,standing_by");
   for (const { engines, lane } of nodes) {
     await engines.stop();
     await lane.stop();

@@ -124,6 +124,6 @@ function problemsIn(paths: Paths): Map<string, Problems> {
 /** Midnight of a day that is not about to end: the story happens on one day. */
 async function today(): Promise<Instant> {
   const left = DAY_MS - (Date.now() % DAY_MS);
-  if (left < 60_000) await pause(left);
+  if (left < 120_000) await pause(left);
   return (Date.now() - (Date.now() % DAY_MS)) as Instant;
 }

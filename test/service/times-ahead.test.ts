@@ -6,7 +6,7 @@ import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { Desk, limit, openPair, tell } from "../support/exchange/trading.ts";
 import { ANY_TIME_MS } from "../support/movements.ts";
-import { type Answer, startTestService, type TestService } from "../support/service.ts";
+import { type Answer, freePort, startTestService, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const MONTH_MS = 30 * 86_400_000;
@@ -22,7 +22,9 @@ let warnings: string[];
 
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + MONTH_MS });
-  service = await startTestService({ clockToleranceMs: ANY_TIME_MS });
+  // Where nobody else listens until it is started again.
+  const ports = { port: await freePort(), authPort: await freePort() };
+  service = await startTestService({ ...ports, clockToleranceMs: ANY_TIME_MS });
   const [maker, taker] = await openPair(service, "BTCUSD", "BTC");
   await maker.place(limit("SELL", "1", "1000"));
   expect(tell(await taker.place(limit("BUY", "1", "1000")))).toBe("FILLED 1 at 1000");
@@ -31,8 +33,7 @@ beforeEach(async () => {
   vi.useRealTimers();
   warnings = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
-  const [port, authPort] = [service.baseUrl, service.authUrl].map((url) => Number(new URL(url).port));
-  await service.another({ port: port as number, authPort: authPort as number }, log);
+  await service.another(ports, log);
   [ann, bob] = await Promise.all([ofThePresent(maker), ofThePresent(taker)]);
 });
 afterEach(async () => {

@@ -251,7 +251,7 @@ test("cancel against fill and halt against fill: one wins, and the record says w
 
 async function placeExpiring() {
   const [maker, taker] = await open("WIFUSD", "WIF");
-  const expiresAt = Date.now() + 12_000;
+  const expiresAt = Date.now() + 15_000;
   const expiry = { time_in_force: "GTT", expiration_date: String(expiresAt) };
   const partly = await maker.place(limit(BUY, "2", "1", expiry));
   const resting = await maker.place(limit(BUY, "2", "0.9", expiry));

@@ -30,7 +30,7 @@ test("pending stops and orders are triggered, expire and fill after a restart", 
   const market = await taker.place(stop({ type: "STOP_MARKET", stop_price: "95" }));
   const dearer = await taker.place(stop({ type: "STOP_LIMIT", stop_price: "96", price: "94" }));
   const buy = await taker.place({ type: "STOP_MARKET", side: "BUY", quote_amount: "210", stop_price: "110" });
-  const whileDown = Date.now() + 12_000;
+  const whileDown = Date.now() + 15_000;
   const gtt = (at: number): Fields => ({ time_in_force: "GTT", expiration_date: String(at) });
   const missed = await maker.place(limit("BUY", "3", "90", gtt(whileDown)));
   const missedStop = await maker.place({
@@ -57,7 +57,7 @@ test("pending stops and orders are triggered, expire and fill after a restart", 
   expect(tell(await bids.place(limit("BUY", "1", "100")))).toBe("FILLED 1 at 100");
   await first.stop();
   // What expired while nobody served is cancelled when the market is opened.
-  await until("their time is up", () => Date.now() > whileDown, 12);
+  await until("their time is up", () => Date.now() > whileDown, 20);
   second = await startTestService({ databaseUrl: urlOf(first.db), migrateUrl: urlOf(first.db, "owner") });
   const [buyer, seller] = [await moved(maker, second), await moved(taker, second)];
   expect(tell(await buyer.closed(missed.id))).toBe("CANCELLED");
