@@ -12,7 +12,7 @@ import { urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 /** That of a node in earnest is 15 s: ENGINE_LEASE_MS=15000 measures it. */
-const LEASE_MS = Number(process.env.ENGINE_LEASE_MS ?? 2_000);
+const LEASE_MS = Number(process.env.ENGINE_LEASE_MS ?? 4_000);
 /** What a takeover may take beyond the lease, and what a busy machine adds to it. */
 const TAKEOVER_MS = 2_000;
 const SLACK_MS = 8_000;
