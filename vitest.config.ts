@@ -71,7 +71,8 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 2,
     sequence: { sequencer: LongTestsFirst },
-    testTimeout: 30_000,
+    // A machine that others keep busy has been seen to take half a minute for what takes a second.
+    testTimeout: 120_000,
     // Longer than a service is waited for: hooks start some, on a machine that may be busy.
     hookTimeout: 180_000,
     // The global setup starts PostgreSQL, which takes seconds. Runs without a file of `database` do not need it.

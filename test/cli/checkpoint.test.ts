@@ -4,7 +4,7 @@ import { createPrivateKey } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { readCheckpoint, signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -12,9 +12,6 @@ import { unwrap } from "../support/results.ts";
 import { urlOf } from "../support/service.ts";
 import { makeSmallBooks } from "../verify/small-ledger.ts";
 import { answerOf, parbook } from "./parbook.ts";
-
-// Each command is a process of its own, which on a busy machine takes seconds to come up.
-vi.setConfig({ testTimeout: 120_000 });
 
 let db: TestDatabase;
 let folder: string;

@@ -319,4 +319,4 @@ test("standbys, archive and durability of a PostgreSQL 15 with a standby", async
   await set("autovacuum", "'on'");
   await set("synchronous_standby_names", "''");
   expect(await found()).toEqual(["warning no-standby: the database has no standby"]);
-}, 120_000);
+});

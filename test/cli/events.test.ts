@@ -4,6 +4,9 @@ import { startTestService, type TestCustomer, type TestService, urlOf } from "..
 import { until } from "../support/until.ts";
 import { answerOf, dataDirectory, launchParbook, parbook, type Settings } from "./parbook.ts";
 
+/** A command that comes up on a busy machine. */
+const BUSY_S = 60;
+
 let service: TestService;
 let acme: TestCustomer;
 let settings: Settings;
@@ -24,10 +27,11 @@ afterAll(async () => {
 async function follow() {
   const follower = launchParbook(settings, "events", "--follow", "--json");
   onTestFinished(() => void follower.child.kill("SIGKILL"));
-  await until("it prints an event", async () => {
+  const hasPrinted = async (): Promise<boolean> => {
     await service.profile(acme);
     return follower.said.stdout.includes("\n");
-  });
+  };
+  await until("it prints an event", hasPrinted, BUSY_S);
   return follower;
 }
 
@@ -56,7 +60,8 @@ test("without --follow the latest are printed, with it and no JSON it says that 
   const profile = await service.profile(acme);
   const latest = async () =>
     (await answerOf(settings, "events")) as { items: { number: number; type: string; object_id: string }[] };
-  await until("the profile's event is there", async () => (await latest()).items.at(-1)?.object_id === profile);
+  const isThere = async (): Promise<boolean> => (await latest()).items.at(-1)?.object_id === profile;
+  await until("the profile's event is there", isThere, BUSY_S);
   const { items } = await latest();
   expect(items.at(-1)).toMatchObject({ customer_id: acme.id, type: "profile.created" });
   expect(items.map(({ number }) => number)).toEqual(items.map((_, place) => (items[0]?.number ?? 0) + place));
@@ -69,7 +74,7 @@ test("without --follow the latest are printed, with it and no JSON it says that 
 
   const { child, said, ended } = launchParbook(settings, "events", "--follow");
   onTestFinished(() => void child.kill("SIGKILL"));
-  await until("it says that it follows", () => said.stderr !== "");
+  await until("it says that it follows", () => said.stderr !== "", BUSY_S);
   child.kill("SIGINT");
   expect(await ended).toEqual({
     exitCode: 0,
@@ -81,9 +86,10 @@ test("without --follow the latest are printed, with it and no JSON it says that 
 test("it ends when nobody reads it any more", async () => {
   const { child, ended } = await follow();
   child.stdout?.destroy();
-  await until("it has ended", async () => {
+  const hasEnded = async (): Promise<boolean> => {
     await service.profile(acme);
     return child.exitCode !== null;
-  });
+  };
+  await until("it has ended", hasEnded, BUSY_S);
   expect(await ended).toMatchObject({ exitCode: 0, stderr: "" });
 });

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { exportJournals } from "../../src/accounting/export.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
@@ -16,9 +16,6 @@ import { required } from "../support/required.ts";
 import { urlOf } from "../support/service.ts";
 import { makeSmallBooks } from "../verify/small-ledger.ts";
 import { parbook, parbookInto } from "./parbook.ts";
-
-// Each command is a process of its own, which on a busy machine takes seconds to come up.
-vi.setConfig({ testTimeout: 120_000 });
 
 let db: TestDatabase;
 let folder: string;

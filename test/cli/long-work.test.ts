@@ -9,13 +9,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 import { Client } from "pg";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { startEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { listServerProcesses } from "../../src/postgres/embedded/processes.ts";
 import { until } from "../support/until.ts";
 import { dataDirectory, launchParbook, parbook, startService } from "./parbook.ts";
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
 
 const PROGRAM = fileURLToPath(new URL("../../bin/parbook.mjs", import.meta.url));
 const TERMINAL = fileURLToPath(new URL("../service/terminal.py", import.meta.url));

@@ -8,13 +8,11 @@ import { mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { stopServer } from "../../src/postgres/embedded/processes.ts";
 import { PROGRAM_VERSION } from "../../src/std/program-version.ts";
 import { until } from "../support/until.ts";
 import { readReady } from "./parbook.ts";
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** A machine that others keep busy. */

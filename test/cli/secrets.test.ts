@@ -1,11 +1,8 @@
 /** What becomes of a client's secret: rotated under the demo's feet, and asked for when the client has ended. */
 import { readFile, writeFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { demoFile } from "../../src/service/bootstrap/demo-file.ts";
 import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "./parbook.ts";
-
-// Each command is a process of its own, which on a busy machine takes seconds to come up.
-vi.setConfig({ testTimeout: 120_000 });
 
 let data: Awaited<ReturnType<typeof dataDirectory>>;
 let settings: { readonly PARBOOK_DATA_DIR: string };

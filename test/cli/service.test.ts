@@ -4,14 +4,11 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { Database } from "../../src/postgres/database.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { until } from "../support/until.ts";
 import { answerOf, dataDirectory, parbook, readReady, type ServiceProcess, startService } from "./parbook.ts";
-
-// Each command is a process of its own, which on a busy machine takes seconds to come up.
-vi.setConfig({ testTimeout: 120_000 });
 
 let data: Awaited<ReturnType<typeof dataDirectory>>;
 let settings: { readonly PARBOOK_DATA_DIR: string };
@@ -127,78 +124,67 @@ test("the operator's commands work while the service runs", async () => {
   expect(await listed.json()).toMatchObject({ items: [{ ref_id: "wire-1" }] });
 });
 
-/** Each command is a process of its own, which takes its time on a busy machine. */
-const SEVERAL_COMMANDS = { timeout: 120_000 };
+test("keys are rotated and revoked while the service runs, which follows within seconds", async () => {
+  const token = await tokenOf("reports", await newSecret("reports"));
+  const accepted = async (): Promise<boolean> => {
+    const answer = await fetch(`${service.ready.base_url}/v2/transfer/transfers`, { headers: bearer(token) });
+    await answer.arrayBuffer();
+    return answer.status === 200;
+  };
+  const kids = async (): Promise<string[]> => {
+    const answer = await fetch(`${service.ready.auth_url}/.well-known/jwks.json`);
+    return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+  };
+  const [first = ""] = await kids();
+  const { kid } = (await answerOf(settings, "key", "rotate")) as { kid: string };
+  await until("the new key is published", async () => (await kids()).join() === [first, kid].join());
+  expect(await accepted()).toBe(true);
+  expect(await answerOf(settings, "key", "list")).toEqual({
+    items: [
+      {
+        kid: first,
+        state: "retired",
+        created_at: expect.any(String),
+        retired_at: expect.any(String),
+        encrypted: false,
+      },
+      { kid, state: "current", created_at: expect.any(String), encrypted: false },
+    ],
+  });
+  expect(await answerOf(settings, "key", "revoke", "--kid", first)).toEqual({ kid: first, revoked: true });
+  await until("the revoked key's token is rejected", async () => !(await accepted()));
+  expect(await parbook(settings, "key", "revoke", "--kid", first)).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: `key not found: ${first}\n`,
+  });
+});
 
-test(
-  "keys are rotated and revoked while the service runs, which follows within seconds",
-  SEVERAL_COMMANDS,
-  async () => {
-    const token = await tokenOf("reports", await newSecret("reports"));
-    const accepted = async (): Promise<boolean> => {
-      const answer = await fetch(`${service.ready.base_url}/v2/transfer/transfers`, { headers: bearer(token) });
-      await answer.arrayBuffer();
-      return answer.status === 200;
-    };
-    const kids = async (): Promise<string[]> => {
-      const answer = await fetch(`${service.ready.auth_url}/.well-known/jwks.json`);
-      return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
-    };
-    const [first = ""] = await kids();
-    const { kid } = (await answerOf(settings, "key", "rotate")) as { kid: string };
-    await until("the new key is published", async () => (await kids()).join() === [first, kid].join());
-    expect(await accepted()).toBe(true);
-    expect(await answerOf(settings, "key", "list")).toEqual({
-      items: [
-        {
-          kid: first,
-          state: "retired",
-          created_at: expect.any(String),
-          retired_at: expect.any(String),
-          encrypted: false,
-        },
-        { kid, state: "current", created_at: expect.any(String), encrypted: false },
-      ],
-    });
-    expect(await answerOf(settings, "key", "revoke", "--kid", first)).toEqual({ kid: first, revoked: true });
-    await until("the revoked key's token is rejected", async () => !(await accepted()));
-    expect(await parbook(settings, "key", "revoke", "--kid", first)).toEqual({
-      exitCode: 1,
-      stdout: "",
-      stderr: `key not found: ${first}\n`,
-    });
-  },
-);
-
-test(
-  "a client is restricted to networks while the service runs, and unrestricted again",
-  SEVERAL_COMMANDS,
-  async () => {
-    const secret = await newSecret("reports");
-    const restricted = await answerOf(
-      settings,
-      "client",
-      "restrict",
-      "reports",
-      "--from",
-      "::ffff:192.0.2.0/120, 2001:db8::/32",
-    );
-    expect(restricted).toEqual({ client_id: "reports", networks: ["192.0.2.0/24", "2001:db8::/32"] });
-    expect(await tokenOf("reports", secret)).toBeUndefined();
-    expect(await parbook(settings, "client", "restrict", "reports")).toEqual({
-      exitCode: 2,
-      stdout: "",
-      stderr: "give --from or --from-anywhere\n",
-    });
-    const slip = await parbook(settings, "client", "restrict", "reports", "--from", "192.0.2.1/24");
-    expect(slip).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(slip.stderr).toContain('"192.0.2.1/24" is not an IP address or a CIDR network');
-    expect(await answerOf(settings, "client", "restrict", "reports", "--from-anywhere")).toEqual({
-      client_id: "reports",
-    });
-    expect(await tokenOf("reports", secret)).toEqual(expect.any(String));
-  },
-);
+test("a client is restricted to networks while the service runs, and unrestricted again", async () => {
+  const secret = await newSecret("reports");
+  const restricted = await answerOf(
+    settings,
+    "client",
+    "restrict",
+    "reports",
+    "--from",
+    "::ffff:192.0.2.0/120, 2001:db8::/32",
+  );
+  expect(restricted).toEqual({ client_id: "reports", networks: ["192.0.2.0/24", "2001:db8::/32"] });
+  expect(await tokenOf("reports", secret)).toBeUndefined();
+  expect(await parbook(settings, "client", "restrict", "reports")).toEqual({
+    exitCode: 2,
+    stdout: "",
+    stderr: "give --from or --from-anywhere\n",
+  });
+  const slip = await parbook(settings, "client", "restrict", "reports", "--from", "192.0.2.1/24");
+  expect(slip).toMatchObject({ exitCode: 2, stdout: "" });
+  expect(slip.stderr).toContain('"192.0.2.1/24" is not an IP address or a CIDR network');
+  expect(await answerOf(settings, "client", "restrict", "reports", "--from-anywhere")).toEqual({
+    client_id: "reports",
+  });
+  expect(await tokenOf("reports", secret)).toEqual(expect.any(String));
+});
 
 async function newSecret(clientId: string): Promise<string> {
   const rotated = await answerOf(settings, "client", "rotate", clientId, "--overlap", "0");

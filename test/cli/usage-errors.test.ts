@@ -3,11 +3,8 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { dataDirectory, parbook, parbookUnread } from "./parbook.ts";
-
-// Each command is a process of its own, which on a busy machine takes seconds to come up.
-vi.setConfig({ testTimeout: 120_000 });
 
 const ANY_PORTS = { PARBOOK_PORT: "0", PARBOOK_AUTH_PORT: "0" };
 

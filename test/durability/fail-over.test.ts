@@ -2,7 +2,7 @@
  * Customers at work while commits that wait for the standby are interrupted, until the primary is lost and the standby takes
  * its place: what was answered is there. By hand: `FAIL_OVERS=50 npx vitest run test/durability/fail-over.test.ts`.
  */
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
@@ -30,7 +30,6 @@ const SENDERS = 6;
 /** Past it the response is 503, and the caller continues with something else. */
 const DEADLINE_MS = 1_500;
 
-vi.setConfig({ testTimeout: 120_000 });
 beforeEach((context) => needsStandby(context));
 
 /** Sends transfers one after the other in several lines, each under a ref_id of its own, and keeps the responses. */

@@ -3,7 +3,7 @@
  * standby is interrupted, and says so in a warning at most: such a commit is not answered before a later one has reached
  * the standby.
  */
-import { afterAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeEach, expect, test } from "vitest";
 import { loadCatalogue } from "../../src/catalogue/catalogue.ts";
 import { endAgreement } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
@@ -26,8 +26,6 @@ import { availableUsd, movement, newId, newProfiles, startLane, TESTER } from ".
 import { insertProfile, openTransaction } from "../support/postgres/rows-in-the-way.ts";
 import { BATCH, FAULTS, LOOK_UP, needsStandby, type Pair, startPair } from "../support/postgres/standby.ts";
 import { until } from "../support/until.ts";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let pair: Pair;
 let isStarted = false;

@@ -15,10 +15,10 @@ let acme: TestCustomer;
 // biome-ignore lint/suspicious/noExplicitAny: bodies as they were sent
 let all: any[];
 beforeAll(async () => {
-  service = await startTestService({ settlementDelayMs: 500 });
+  service = await startTestService({ settlementDelayMs: 2_000 });
   acme = await eventfulCustomer(service);
   all = await eventsOf(service, acme, ["order.rejected", "conversion.settled", "conversion.cancelled"]);
-}, 60_000);
+});
 afterAll(async () => {
   // The batches of this process were not read back from the chain: the events are the same as if they had been.
   const { checks } = await verifyAll(service.db.owner);

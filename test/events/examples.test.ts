@@ -20,13 +20,13 @@ const FILE = new URL("../../docs/event-examples.ndjson", import.meta.url);
 let service: TestService;
 let acme: TestCustomer;
 beforeAll(async () => {
-  service = await startTestService({ settlementDelayMs: 500 });
+  service = await startTestService({ settlementDelayMs: 2_000 });
   acme = await eventfulCustomer(service);
   await receive();
   for (const type of RECORD_TYPES) if (!/_(?:DEBIT|CREDIT)$/.test(type)) await cross(type as never);
   const webhook = { id: new IdSource().next(), customerId: acme.id, name: "accounting" };
   await disableWebhook({ database: service.db.database, lane: service.service.core.lane }, webhook, "failing");
-}, 60_000);
+});
 afterAll(async () => {
   await expectBooksBalance(service.db.owner);
   await service.close();

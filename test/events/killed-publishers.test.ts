@@ -63,7 +63,7 @@ function startPublisher(): Running {
   return { publisher, kill };
 }
 
-test("publishers are killed at any moment, and lose, double or mix up nothing", { timeout: 120_000 }, async () => {
+test("publishers are killed at any moment, and lose, double or mix up nothing", async () => {
   const { database } = db;
   const [customer] = await database.rows<{ id: CustomerId }>("select id from customer");
   const customerId = customer?.id as CustomerId;

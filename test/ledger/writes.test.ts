@@ -99,7 +99,7 @@ test("the operator can ask which client, token, address and operation made each 
   const received = (await answerOf(settings, "audit", "writes", "--id", siblingId(rent.id))) as Listed;
   expect(received.items.map(({ key }) => key)).toEqual([id]);
   await service.close();
-}, 120_000);
+});
 
 test("writes are listed in pages from a time on, with a note where older ones have no caller", async () => {
   const db = await testDatabase();

@@ -170,4 +170,4 @@ test("the service records each denial with caller, operation and reason, and the
   const ofNobody = await parbook(settings, "audit", "denials", "--client", "nobody");
   expect(ofNobody.stdout).toBe("last  count  kind  client_id  address  operation\n");
   await service.close();
-}, 120_000);
+});

@@ -3,15 +3,12 @@
  * rest is rejected at once with a time to retry, and when the table is free again, everything that was accepted is done once.
  */
 import type { Client } from "pg";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { openTransaction } from "../support/postgres/rows-in-the-way.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
-
-// A busy machine takes its time for some hundred requests.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let service: TestService;
 let customer: TestCustomer;

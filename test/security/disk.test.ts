@@ -3,12 +3,9 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Service, startService } from "../../src/main.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-
-// A busy machine takes its time for all of these.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let directory: string;
 let service: Service | undefined;

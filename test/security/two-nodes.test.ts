@@ -1,11 +1,8 @@
 /** Two processes on one database, asked the same at once: whatever can be had once is had once. */
-import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService, urlOf } from "../support/service.ts";
-
-// A busy machine takes its time for all of these.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let one: TestService;
 let other: TestService;

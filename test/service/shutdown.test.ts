@@ -9,7 +9,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/postgres/embedded/processes.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, readReady } from "../cli/parbook.ts";
@@ -17,8 +17,6 @@ import { scrape } from "../support/http/metrics.ts";
 import { sessionOf } from "../support/postgres/embedded-service.ts";
 import { freePort } from "../support/service.ts";
 import { until } from "../support/until.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const TERMINAL = fileURLToPath(new URL("terminal.py", import.meta.url));

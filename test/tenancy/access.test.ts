@@ -2,7 +2,7 @@
  * Who is let in at all (docs/contract/tokens.md, requests.md#order-of-checks): every operation of the document, without
  * a token, with one of nobody's, and with every scope but its own.
  */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Api } from "../../src/api/api.ts";
 import { SCOPES, type Scope } from "../../src/oauth/scopes.ts";
 import { DEFAULT_RATES, type RateClass } from "../../src/web/limits/rates.ts";
@@ -12,9 +12,6 @@ import { addressOf, bodyOf, type Operation, readDocument } from "../support/open
 import { startTestService, type TestService } from "../support/service.ts";
 import { makerOf, type Owner, ownerOfEverything } from "./belongings.ts";
 import { SAMPLES } from "./inputs.ts";
-
-// A busy machine takes its time for all of these.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let service: TestService;
 let operations: readonly Operation[];

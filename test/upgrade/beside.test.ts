@@ -2,7 +2,7 @@
  * A later version runs beside this one: a migration adds a column to transfer, conversion and orders, and two tables. This
  * version, already started, goes on; the later one writes through a lane that knows the columns. What both wrote verifies.
  */
-import { expect, inject, onTestFinished, test, vi } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
 import { type ConversionId, type ConversionRequest, createConversions } from "../../src/conversions/conversions.ts";
 import { createExchange } from "../../src/exchange/exchange.ts";
 import type { OrderRequest } from "../../src/exchange/orders/rules.ts";
@@ -43,8 +43,6 @@ import { newId, startLane, TESTER } from "../support/movements.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { migrationsWith } from "./new-database.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const MIGRATION = `
   alter table transfer add column purpose text;

@@ -2,15 +2,13 @@
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, expect, inject, onTestFinished, test, vi } from "vitest";
+import { beforeEach, expect, inject, onTestFinished, test } from "vitest";
 import type { Database } from "../../src/postgres/database.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { answerOf, parbook, type Settings } from "../cli/parbook.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startTestService } from "../support/service.ts";
 import { newDatabase } from "./new-database.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const TREASURY = "0190d5a4-0000-7000-8000-000000000001";
 const SHOP = "0190d5a4-0000-7000-8000-000000000002";

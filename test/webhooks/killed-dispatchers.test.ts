@@ -19,7 +19,7 @@ afterEach(async () => {
   await site.close();
 });
 
-test("dispatchers are killed at any moment, and lose nothing", { timeout: 120_000 }, async () => {
+test("dispatchers are killed at any moment, and lose nothing", async () => {
   const profiles = [await site.profile(), await site.profile(), await site.profile(), await site.profile()];
   const first = (await site.lastNumber()) + 1;
   const orders = ["per_object", "any", "strict"] as const;

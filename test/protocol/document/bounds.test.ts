@@ -2,7 +2,7 @@
  * Every bound of an input that the OpenAPI document names, from both sides: a value at the bound is not rejected for it, one past
  * it is 400 and names the field and the bound. The ids in the requests are nobody's, so no money moves.
  */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../../support/books.ts";
 import {
   addressOf,
@@ -18,9 +18,6 @@ import {
 import { startTestService, type TestCustomer, type TestService } from "../../support/service.ts";
 import type { Belongings } from "../../tenancy/belongings.ts";
 import { SAMPLES } from "../../tenancy/inputs.ts";
-
-// A busy machine takes its time for some hundred requests.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 let service: TestService;
 let acme: TestCustomer;
