@@ -43,8 +43,11 @@ const HOOKS = [
   { order: "STRICT", types: "*" },
   { order: "ANY", types: "transfer.*" },
 ] as const;
+const PER_SECOND = 100;
 /** Accepted, and not written as such when a node dies: of a webhook those in flight, and those of the last write. */
 const MOST_AGAIN = { PER_OBJECT: 16 + 10, ANY: 16 + 10, STRICT: 100 };
+/** A write that waits for a busy disk leaves those of a second, and a paused node goes on until its next write: not often. */
+const MOST_AGAIN_ONCE = 2 * PER_SECOND;
 const DELIVERED_WITHIN_S = 120;
 
 export interface StormReport {
@@ -182,7 +185,7 @@ export class WebhookStorm {
     const { receiver, url } = this.#receivers.open(hangs);
     const made = await this.#call(customer, "POST", "/v2/webhooks", {
       ...{ name: randomUUID(), url, types: [types], body: "FULL" },
-      ...{ delivery_order: order, deliveries_per_second: 100 },
+      ...{ delivery_order: order, deliveries_per_second: PER_SECOND },
     });
     receiver.secret = made.signing_secret;
     const [row] = await this.#db.owner.rows<{ read_to: string }>(
@@ -286,7 +289,7 @@ export class WebhookStorm {
     if (order === "STRICT") expectRising([...firsts.keys()], name);
     if (order === "PER_OBJECT") for (const numbers of byObject(firsts.values())) expectRising(numbers, name);
     const again = receiver.accepted.length - firsts.size;
-    const isFew = again <= this.#faults * MOST_AGAIN[order];
+    const isFew = again <= this.#faults * MOST_AGAIN[order] + MOST_AGAIN_ONCE;
     assert(isFew, `${name} got ${again} events again after ${this.#faults} faults`);
   }
 
