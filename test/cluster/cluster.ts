@@ -33,7 +33,7 @@ const PASSWORD = "change-this-1";
 const START_S = 180;
 const COPIED_ANEW_AFTER_MS = 30_000;
 
-const SAID_BY_PATRONI = /^[0-9-]+ \S+ (INFO|WARNING|ERROR)|LOG: |FATAL: |PANIC: /;
+const SAID_BY_PATRONI = /^[0-9-]+ \S+ (INFO|WARNING|ERROR)|LOG: |FATAL: |PANIC: |^pg_\w+: /;
 
 /** Patroni and PostgreSQL, without etcd. */
 export const PATRONI_AND_POSTGRES = /patroni|postgres/;
