@@ -1,16 +1,18 @@
 import { expect, test } from "vitest";
+import type { AssetCode } from "../../money/asset.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
-import { accept, type Claim, claimKey } from "../decision.ts";
+import { accountKey, accountTable, emptyAccount, type ProfileId } from "../accounts.ts";
+import { accept, type Claim, claimKey, type State } from "../decision.ts";
 import { Decider, type Decisions } from "./decider.ts";
 import { BOUNDS } from "./lane-options.ts";
 import { PendingCommand } from "./pending-command.ts";
 
 const NOW = 1_000 as Instant;
 
-function commandOn(claims: readonly Claim[] = [], deadline = 0): PendingCommand {
+function commandOn(claims: readonly Claim[] = [], deadline = 0, more = {}): PendingCommand {
   const decide = () => accept("done", {});
-  const command = { queueKey: "acme", caller: { house: "engine" }, dependsOn: [], claims, decide };
+  const command = { queueKey: "acme", caller: { house: "engine" }, dependsOn: [], claims, decide, ...more };
   const callbacks = { resolve: () => undefined, reject: () => undefined, onComplete: () => undefined };
   return new PendingCommand(command as never, deadline as Instant, callbacks);
 }
@@ -69,4 +71,27 @@ test("a released ref_id goes to one of the commands that found it released, in o
   const decider = new Decider(BOUNDS);
   expect(outcomesOf(decider.decide([claiming(SECOND, released)], 1, NOW))).toEqual({ kinds: ["done"], claims: [won] });
   expect(outcomesOf(decider.decide([claiming(THIRD, released)], 1, NOW))).toEqual({ kinds: ["taken"], claims: [] });
+});
+
+test("a row that was read late does not replace the newer one in memory, unless that was forgotten", () => {
+  const account = emptyAccount(FIRST as ProfileId, "USD" as AssetCode, 1);
+  const key = accountKey(FIRST as ProfileId, account.asset);
+  const decider = new Decider(BOUNDS);
+  const remember = (version: bigint) => decider.remember([key], [{ ...key, row: { ...account, version } }], []);
+  const decidedOn = (): bigint | undefined => {
+    let version: bigint | undefined;
+    const decide = (state: State) => {
+      version = state.get(accountTable, key.key)?.version;
+      return accept("done", {});
+    };
+    decider.decide([commandOn([], 0, { dependsOn: [key], decide })], 1, NOW);
+    return version;
+  };
+  remember(2n);
+  remember(1n);
+  expect(decidedOn()).toBe(2n);
+  decider.forget([key]);
+  expect(decidedOn()).toBe(undefined);
+  remember(3n);
+  expect(decidedOn()).toBe(3n);
 });
