@@ -29,8 +29,13 @@ const DEPOSIT = {
 } as unknown as Transfer;
 const WITHDRAWAL = { ...TRANSFER, type: "WIRE_WITHDRAWAL", fromProfileId: profile.id } as unknown as Transfer;
 
+const REQUESTED: ExternalTransfer = { ...requestedTransfer(acme, ID, REQUESTED_AT), version: 1n };
+
 function decide(transfer: Transfer, step: Step, now: number, ...rows: readonly Row[]) {
-  const steps: ExternalTransfer = { ...requestedTransfer(acme, ID, REQUESTED_AT), version: 1n };
+  return decideAfter(REQUESTED, transfer, step, now, ...rows);
+}
+
+function decideAfter(steps: ExternalTransfer, transfer: Transfer, step: Step, now: number, ...rows: readonly Row[]) {
   const row: Row = [externalTransferTable, externalTransferKey(acme, ID).key, steps];
   return decideStep(transfer, USD, step, stateOf(row, profileRow(profile), ...rows), now as Instant);
 }
@@ -54,4 +59,15 @@ test.each([
 ])("a step at %d has the time %d: none is before the one that it follows", (now, updatedAt) => {
   const decision = decide(WITHDRAWAL, { to: "approved" }, now);
   expect(decision).toMatchObject({ kind: "done", changes: { states: [{ row: { status: "approved", updatedAt } }] } });
+});
+
+test.each([
+  ["named again replaces the one before, with its output", { cryptoTxHash: "b" }, "b", undefined],
+  ["may name another output", { cryptoTxHash: "b", cryptoTxIndex: "2" }, "b", "2"],
+  ["that is not named again stays", {}, "a", "1"],
+])("the transaction of a withdrawal %s", (_name, named, cryptoTxHash, cryptoTxIndex) => {
+  const sent: ExternalTransfer = { ...REQUESTED, status: "sent", cryptoTxHash: "a", cryptoTxIndex: "1" };
+  const withdrawal = { ...WITHDRAWAL, type: "CRYPTO_WITHDRAWAL", cryptoNetwork: "SOLANA" } as Transfer;
+  const decision = decideAfter(sent, withdrawal, { to: "completed", ...named }, 6_000);
+  expect(decision).toMatchObject({ kind: "done", value: { steps: { cryptoTxHash, cryptoTxIndex } } });
 });
