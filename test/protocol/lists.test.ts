@@ -113,6 +113,11 @@ describe("transfers", () => {
       [`created_at.lt=${shifted(at, 0, "000001")}`, true],
       [`created_at.lte=${shifted(at, -1, "999999")}`, false],
       [`created_at.gte=${at}&updated_at.lt=${at}`, false],
+      [`created_at.lt=${at}&updated_at.lte=${at}`, false],
+      [`created_at.lte=${at}&updated_at.lt=${at}`, false],
+      [`created_at.lte=${at}&updated_at.lt=${shifted(at, 1)}`, true],
+      [`created_at.gt=${at}&updated_at.gte=${at}`, false],
+      [`created_at.gte=${at}&updated_at.gt=${at}`, false],
       [`created_at.gte=${shifted(at, 5)}&created_at.lte=${shifted(at, -5)}`, false],
       ["created_at.gte=0001-01-01T00:00:00Z&created_at.lte=9999-12-31T23:59:59.999999999Z", true],
     ];
