@@ -144,6 +144,10 @@ describe("an invalid query is rejected", () => {
       badField("page_cursor", undefined, rule),
     );
     expect((await ask(api, "GET", `/v2/orders?page_cursor=${cursor}`, { token: "globex" })).status).toBe(400);
+    const { next_page_cursor: ofOne } = await listed(`/v2/profiles/${one.id}/orders?limit=1`);
+    expect(await ask(api, "GET", `/v2/profiles/${two.id}/orders?page_cursor=${ofOne}`)).toEqual(
+      badField("page_cursor", undefined, rule),
+    );
     expect((await ask(api, "GET", "/v2/orders?page_cursor=x")).status).toBe(400);
   });
 });
