@@ -145,6 +145,23 @@ test("of the attempts of tests the last thousand are kept", async () => {
   expect(row).toEqual({ count: "1000" });
 });
 
+test("a replay of what was not delivered takes the first of what was given up, until a thousand are open", async () => {
+  const webhook = await site.webhook({ url: "https://acme.example" });
+  await site.db.owner.rows(
+    `insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at,
+                                   created_at, updated_at)
+     select $1, n, $2, 'x', status, 1, case status when 'RETRYING' then now() end, now(), now()
+       from (select n, case n % 4 when 0 then 'RETRYING' else 'UNDELIVERED' end as status
+               from generate_series(1, 1200) n) as made`,
+    [webhook.id, site.customerId],
+  );
+  const replayed = unwrap(await site.idle.replay(site.customerId, webhook.id, { onlyUndelivered: true }));
+  expect(replayed).toEqual({ fromNumber: undefined, events: 1_000 });
+  const givenUp = upTo(1_200).filter((number) => number % 4 !== 0);
+  const left = (await site.rows(webhook)).filter((row) => row.includes("UNDELIVERED"));
+  expect(left).toEqual(givenUp.slice(700).map((number) => `${number} UNDELIVERED 1`));
+});
+
 test("a replay from a time begins with the first event of that time, or behind the last one", async () => {
   const a = await site.profile();
   const receiver = await site.receiver();
