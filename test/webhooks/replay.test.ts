@@ -1,6 +1,7 @@
 /** Deliveries that are asked for again, and webhooks that take batches. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
+import type { Webhook } from "../../src/customers/webhooks/webhook.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { lowestId } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
@@ -129,20 +130,36 @@ test("a test is posted at once, and is among the attempts", async () => {
   expect(unwrap(await site.idle.listAttempts(site.customerId, webhook.id, page))).toEqual([refused, attempt]);
 });
 
+const TOO_MANY_ATTEMPTS = `insert into webhook_attempt (webhook_id, id, message_id, events, at, ms, status)
+  select $1, (left($2, 24) || lpad(i::text, 12, '0'))::uuid, 'old', 1, now(), 1, 200 from generate_series(1, 1200) i`;
+
+async function attemptsOf(webhook: Webhook): Promise<unknown> {
+  return site.db.owner.rows("select count(*)::int as count from webhook_attempt where webhook_id = $1", [webhook.id]);
+}
+
 test("of the attempts of tests the last thousand are kept", async () => {
   const receiver = await site.receiver();
   const webhook = await site.webhook({ url: receiver.url });
-  await site.db.owner.rows(
-    `insert into webhook_attempt (webhook_id, id, message_id, events, at, ms, status)
-     select $1, ('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid, 'a test', 1, now(), 1, 200 from generate_series(1, 1200) i`,
-    [webhook.id],
-  );
+  await site.db.owner.rows(TOO_MANY_ATTEMPTS, [webhook.id, lowestId(Date.now() as Instant)]);
   unwrap(await site.idle.test(site.customerId, webhook.id));
-  const [row] = await site.db.owner.rows<{ count: string }>(
-    "select count(*) from webhook_attempt where webhook_id = $1",
-    [webhook.id],
-  );
-  expect(row).toEqual({ count: "1000" });
+  expect(await attemptsOf(webhook)).toEqual([{ count: 1_000 }]);
+});
+
+test("the last thousand attempts are kept, however often a replay lets deliveries begin anew", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  await site.db.owner.rows(TOO_MANY_ATTEMPTS, [webhook.id, lowestId(Date.now() as Instant)]);
+  site.node();
+  await site.change(a);
+  await until("it is accepted", () => receiver.accepted().length === 1);
+  const last = BigInt(await site.lastNumber());
+  unwrap(await site.idle.replay(site.customerId, webhook.id, { fromNumber: last }));
+  await until("it comes again", () => receiver.accepted().length === 2);
+  await until("a thousand are left, and perhaps the second", async () => {
+    const [{ count } = { count: 0 }] = (await attemptsOf(webhook)) as { count: number }[];
+    return count <= 1_001;
+  });
 });
 
 test("a replay of what was not delivered takes the first of what was given up, until a thousand are open", async () => {

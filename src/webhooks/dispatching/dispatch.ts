@@ -200,6 +200,8 @@ export class Dispatch {
       this.#lines.delete(line.id);
       this.#inMemory -= line.size;
       for (const ring of [this.#ready.live, this.#ready.failing]) ring.delete(line);
+      // A customer may have its webhook opened anew each second, by replays.
+      if (line.attemptsSinceTrim > 0) this.#trim(line);
     }
   }
 
@@ -391,10 +393,13 @@ export class Dispatch {
     this.#writer.onAttempt(attemptOf(what, answer, outcome, now));
     log({ kind: "attempted", webhookId, outcome: outcome.kind, events, ms: answer.ms });
     line.attemptsSinceTrim += 1;
-    if (line.attemptsSinceTrim < TRIM_EVERY) return;
+    if (line.attemptsSinceTrim >= TRIM_EVERY) this.#trim(line);
+  }
+
+  #trim(line: Line): void {
     line.attemptsSinceTrim = 0;
     void this.#reads
-      .run(() => trimAttempts(this.#options.database.commits, webhookId))
+      .run(() => trimAttempts(this.#options.database.commits, line.id))
       .catch((error: unknown) => this.#outage.failed(error));
   }
 }
