@@ -9,6 +9,7 @@ import { executionRoutes } from "./executions.ts";
 import { candleRoutes } from "./markets/candles.ts";
 import { orderRoutes } from "./orders/orders.ts";
 import { transferRoutes } from "./transfers.ts";
+import { webhookRoutes } from "./webhooks/webhooks.ts";
 
 interface Route {
   readonly config: { readonly walks?: (query: Readonly<Record<string, unknown>>) => boolean };
@@ -27,6 +28,7 @@ conversionRoutes(api, {} as never, {} as never);
 executionRoutes(api, {} as never, {} as never);
 eventRoutes(api, {} as never);
 candleRoutes(api, {} as never);
+webhookRoutes(api, {} as never, {} as never);
 
 const [PROFILE, ORDERS, OF_PROFILE] = ["a profile", "/v2/orders", "/v2/profiles/:profile_id/orders"];
 const CANDLES = "/v2/markets/:market/historical-candles";
@@ -59,6 +61,7 @@ const WALKS: readonly Case[] = [
   [CANDLES, { increment: "ONE_HOUR" }],
   [CANDLES, { increment: "FOUR_WEEKS" }],
   [CANDLES, { max_data_points: 7 }],
+  ["/v2/webhooks", { statuses: ["ACTIVE"] }],
 ];
 
 const BY_INDEX: readonly Case[] = [
