@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Profile } from "../../../src/customers/profiles/profiles.ts";
 import type { Order } from "../../../src/exchange/exchange.ts";
 import { amountOf } from "../../../src/money/amount.ts";
+import type { Instant } from "../../../src/std/clock.ts";
 import { expectBooksBalance } from "../../support/books.ts";
 import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../../support/exchange/exchange-api.ts";
 import { untilNextMillisecond } from "../../support/until.ts";
@@ -23,7 +24,10 @@ beforeAll(async () => {
   [one, two] = [await api.profile(api.acme, { USD: "1000000" }), await api.profile(api.acme, { USD: "1000000" })];
   const others = await api.profile(api.globex, { USD: "1000000" });
   await ask(api, "POST", `/v2/profiles/${others.id}/orders`, { token: "globex", json: LIMIT_BUY });
+  const first = Date.now();
   for (const [n, { id }] of [one, two, one, two, one].entries()) {
+    // Filters tell them apart by their times.
+    api.time.now = (first + n) as Instant;
     const market = n === 1 ? "ETHUSD" : "BTCUSD";
     const pair = n < 3 ? {} : { identity_id: "i", identity_account_id: `account-${n}` };
     const json = { ...LIMIT_BUY, ...pair, market, ref_id: `r${n}` };
@@ -31,6 +35,7 @@ beforeAll(async () => {
     await untilNextMillisecond();
     orders.unshift((await ask(api, "POST", `/v2/profiles/${id}/orders`, { json })).body as (typeof orders)[number]);
   }
+  api.time.now = undefined;
 });
 afterAll(async () => {
   await expectBooksBalance(api.db.owner);
