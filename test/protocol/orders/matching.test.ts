@@ -262,7 +262,7 @@ async function placeExpiring() {
 
 test("GTT orders are cancelled within a second of their time: partly filled, resting, and waiting for a trigger", async () => {
   const { maker, ids, expiresAt } = await expiring;
-  await until("two seconds are left", () => Date.now() > expiresAt - 2_000);
+  await until("two seconds are left", () => Date.now() > expiresAt - 2_000, 15);
   const ended = await Promise.all(ids.map((id) => maker.closed(id)));
   expect(ended.map(tell)).toEqual(["CANCELLED 1 at 1", "CANCELLED", "CANCELLED"]);
   for (const { modified_at } of ended) {

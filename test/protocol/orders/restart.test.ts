@@ -78,4 +78,4 @@ test("pending stops and orders are triggered, expire and fill after a restart", 
   await expectBooksBalance(first.db.owner);
   await expectOrdersAddUp(first.db.owner);
   expect((await verifyAll(first.db.database)).checks.flatMap(({ first: fault }) => fault ?? [])).toEqual([]);
-});
+}, 60_000);
