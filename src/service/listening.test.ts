@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { fastify } from "fastify";
 import { afterEach, expect, test, vi } from "vitest";
+import { freePort } from "../../test/support/free-port.ts";
 import { readConfig } from "./config/config.ts";
 import { checkPorts, close, listen, ownAddress } from "./listening.ts";
 
@@ -59,12 +60,10 @@ test("a host name that is not local is reported with its setting", async () => {
 
 test("every port that is in use is named at once, and a free one is free afterwards", async () => {
   const [first, second, free] = [createServer(), createServer(), createServer()];
-  const [api, auth, metrics] = [
-    await listen(first, OF_NODE),
-    await listen(second, OF_NODE),
-    await listen(free, OF_NODE),
-  ];
-  free.close();
+  // Of those that the system gives out another program could have been given one meanwhile.
+  const [api, auth, metrics] = await Promise.all([freePort(), freePort(), freePort()]);
+  await listen(first, { ...OF_NODE, port: api });
+  await listen(second, { ...OF_NODE, port: auth });
   const settings = {
     PARBOOK_DATA_DIR: "/nowhere",
     PARBOOK_PORT: String(api),

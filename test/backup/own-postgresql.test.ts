@@ -10,8 +10,8 @@ import { chooseServerUser } from "../../src/postgres/embedded/cluster.ts";
 import { runProgram } from "../../src/postgres/embedded/program.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, startService } from "../cli/parbook.ts";
+import { freePort } from "../support/free-port.ts";
 import { required } from "../support/required.ts";
-import { freePort } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { BusyCustomers } from "./busy-customers.ts";
 

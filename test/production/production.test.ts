@@ -12,8 +12,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { pause } from "../../src/std/pause.ts";
+import { freePort } from "../support/free-port.ts";
 import { required } from "../support/required.ts";
-import { freePort } from "../support/service.ts";
 
 vi.setConfig({ testTimeout: 600_000 });
 

@@ -19,9 +19,9 @@ import { answersIn } from "../fuzz/raw-answers.ts";
 import { sequenceOf } from "../fuzz/raw-sequences.ts";
 import { API, AUTH, type NotingServers, startNotingServers } from "../fuzz/recording-servers.ts";
 import { FeedClient } from "../support/exchange/feed-client.ts";
+import { freePort } from "../support/free-port.ts";
 import { seeded } from "../support/random.ts";
 import { required } from "../support/required.ts";
-import { freePort } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const SEQUENCES = Number(process.env.PARBOOK_FUZZ_SEQUENCES ?? 400);

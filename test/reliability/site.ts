@@ -13,8 +13,8 @@ import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/po
 import { assert, must } from "../../src/std/assert.ts";
 import { writeAtomically } from "../../src/std/write-atomically.ts";
 import { type Ended, parbook, type ServiceProcess, type Settings, startInVain, startService } from "../cli/parbook.ts";
+import { freePort } from "../support/free-port.ts";
 import { type Relay, startRelay } from "../support/postgres/relay.ts";
-import { freePort } from "../support/service.ts";
 import { type SmallDisk, smallDisk } from "./small-disk.ts";
 
 const SHIFTED_CLOCK = fileURLToPath(new URL("shifted-clock.mjs", import.meta.url));

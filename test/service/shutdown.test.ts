@@ -13,9 +13,9 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { listServerProcesses, readPostmasterPid, stopServer } from "../../src/postgres/embedded/processes.ts";
 import { must } from "../../src/std/assert.ts";
 import { answerOf, dataDirectory, parbook, readReady } from "../cli/parbook.ts";
+import { freePort } from "../support/free-port.ts";
 import { scrape } from "../support/http/metrics.ts";
 import { sessionOf } from "../support/postgres/embedded-service.ts";
-import { freePort } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -5,8 +5,9 @@ import { formatReport } from "../../src/verify/report.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { Desk, limit, openPair, tell } from "../support/exchange/trading.ts";
+import { freePort } from "../support/free-port.ts";
 import { ANY_TIME_MS } from "../support/movements.ts";
-import { type Answer, freePort, startTestService, type TestService } from "../support/service.ts";
+import { type Answer, startTestService, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const MONTH_MS = 30 * 86_400_000;

@@ -9,8 +9,9 @@ import { writeNewKey } from "../../src/cli/auditing/checkpoint-and-key-files.ts"
 import { main } from "../../src/cli/parbook.ts";
 import { findTimesAhead } from "../../src/verify/times-ahead.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { freePort } from "../support/free-port.ts";
 import { scrape } from "../support/http/metrics.ts";
-import { freePort, startTestService, type TestService, urlOf } from "../support/service.ts";
+import { startTestService, type TestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 const MONTH_MS = 30 * 86_400_000;

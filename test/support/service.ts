@@ -1,8 +1,6 @@
 /** The service as it runs in earnest, on a database of the test's own, with everything that a test of the wire needs. */
 
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
@@ -16,6 +14,7 @@ import { amountOf } from "../../src/money/amount.ts";
 import type { Config } from "../../src/service/config/config.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
+import { freePort } from "./free-port.ts";
 import { TESTER } from "./movements.ts";
 import { unwrap } from "./results.ts";
 
@@ -212,29 +211,6 @@ export async function startTestService(
       await clean();
     },
   };
-}
-
-const givenPorts = new Set<number>();
-
-/**
- * One that is free, and not of those that a system gives to programs that ask for any: none is given it by chance while the
- * service that is to listen there has not started yet, or starts again. No port is given twice.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    if (givenPorts.has(port)) continue;
-    givenPorts.add(port);
-    const server = createServer().listen(port, "127.0.0.1");
-    const isFree = await once(server, "listening").then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, "close");
-    return port;
-  }
 }
 
 /** A connection as an address: the settings speak in those. */

@@ -6,9 +6,10 @@ import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { UnansweredReason } from "../../src/web/outgoing-requests/exchange.ts";
 import { callerAs } from "../events/stories.ts";
+import { freePort } from "../support/free-port.ts";
 import { receiver } from "../support/http/outgoing.ts";
 import { missingProgram, required } from "../support/required.ts";
-import { freePort, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { areSignedWith, missingV1aJudge } from "./v1a-judge.ts";
 

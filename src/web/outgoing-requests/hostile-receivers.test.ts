@@ -1,10 +1,11 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer as createHttpsServer } from "node:https";
-import { createServer, Socket } from "node:net";
+import { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { freePort } from "../../../test/support/free-port.ts";
 import {
   certFile,
   certificate,
@@ -101,8 +102,7 @@ describe("TLS", () => {
   });
 
   test("key updates without end end the request", async () => {
-    const port = await listening(createServer());
-    for (const end of ends.splice(-1)) end();
+    const port = await freePort();
     const options = ["-accept", String(port), "-cert", certFile, "-key", keyFile, "-tls1_3"];
     const server = spawn("openssl", ["s_server", ...options], { stdio: ["pipe", "pipe", "ignore"] });
     ends.push(() => server.kill("SIGKILL"));
@@ -281,9 +281,7 @@ describe("a receiver", () => {
   });
 
   test("that is not there has not answered, and its address stays unsaid", async () => {
-    const port = await listening(createServer());
-    for (const end of ends.splice(-1)) end();
-    expect(await outgoing().post(`http://receiver.example:${port}/`)).toEqual({
+    expect(await outgoing().post(`http://receiver.example:${await freePort()}/`)).toEqual({
       kind: "unanswered",
       reason: "connection",
       detail: "no connection: ECONNREFUSED",

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientConfig } from "pg";
 import { chooseServerUser } from "../../../src/postgres/embedded/cluster.ts";
-import { freePort } from "../service.ts";
+import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
 import { startRelay } from "./relay.ts";
 

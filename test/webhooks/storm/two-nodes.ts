@@ -7,7 +7,8 @@ import { pause } from "../../../src/std/pause.ts";
 import { WEBHOOKS_LEASE } from "../../../src/webhooks/deliveries.ts";
 import { type ServiceProcess, type Settings, startService } from "../../cli/parbook.ts";
 import type { TestDatabase } from "../../support/database.ts";
-import { freePort, urlOf } from "../../support/service.ts";
+import { freePort } from "../../support/free-port.ts";
+import { urlOf } from "../../support/service.ts";
 
 interface Node {
   readonly settings: Settings & { readonly PARBOOK_DATA_DIR: string };
