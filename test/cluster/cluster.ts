@@ -318,8 +318,8 @@ export class Cluster {
         "/var/lib/etcd/default": join(directory, "etcd"),
         "/var/lib/postgresql/15/parbook": join(data, "postgresql"),
         "/var/run/postgresql": directory,
-        // The disk is small, so that it can be filled.
-        "wal_keep_size: 1GB": "wal_keep_size: 128MB",
+        // The disk is small, so that it can be filled. A former primary that is rewound needs room for its successor's log too.
+        "wal_keep_size: 1GB": "wal_keep_size: 128MB\n        max_wal_size: 128MB",
       });
       await writeFile(join(directory, file), text);
     }
