@@ -270,13 +270,16 @@ export async function giveUpRows(transaction: Queryable, webhookId: WebhookId, n
   );
 }
 
-/** What waits for its time is tried now. @returns how many */
+/** What waits for its time is tried now. What is due already is not written again. @returns how many are tried */
 export async function retryNow(transaction: Queryable, webhookId: WebhookId, now: Instant): Promise<number> {
-  const rows = await transaction.rows(
-    `update webhook_delivery set next_attempt_at = $2 where webhook_id = $1 and status = 'RETRYING' returning 1`,
+  const [row] = await transaction.rows<{ count: number }>(
+    `with due as (
+       update webhook_delivery set next_attempt_at = $2
+        where webhook_id = $1 and status = 'RETRYING' and next_attempt_at > $2)
+     select count(*)::int as count from webhook_delivery where webhook_id = $1 and status = 'RETRYING'`,
     [webhookId, sqlTime(now)],
   );
-  return rows.length;
+  return row?.count ?? 0;
 }
 
 /** The first of those that were given up are tried again, as if for the first time. @returns how many */

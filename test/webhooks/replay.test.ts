@@ -303,3 +303,23 @@ test("of what is given up no more is tried again than there is room for", async 
   expect(replayed).toEqual({ kind: "done", value: { fromNumber: undefined, events: 1_001 } });
   expect((await site.rows(webhook)).at(-1)).toBe("1002 UNDELIVERED 1");
 });
+
+test("what is due already is not written again by a replay", async () => {
+  const webhook = await site.webhook({ url: "https://acme.example" });
+  const { owner } = site.db;
+  await owner.rows(
+    `insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at,
+                                   created_at, updated_at)
+     select $1, number, $2, 'x', 'RETRYING', 1, now() + interval '1 hour', now(), now() from generate_series(1, 3) number`,
+    [webhook.id, site.customerId],
+  );
+  const rows = () => owner.rows("select number, xmin::text, next_attempt_at from webhook_delivery order by number");
+  const replay = async () => unwrap(await site.idle.replay(site.customerId, webhook.id, { onlyUndelivered: true }));
+  const later = await rows();
+  expect(await replay()).toEqual({ fromNumber: undefined, events: 3 });
+  const due = await rows();
+  expect(due).not.toEqual(later);
+  site.clock.aheadMs = 1;
+  expect(await replay()).toEqual({ fromNumber: undefined, events: 3 });
+  expect(await rows()).toEqual(due);
+});
