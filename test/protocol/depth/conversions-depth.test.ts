@@ -7,6 +7,7 @@ import type { Uuid } from "../../../src/std/id.ts";
 import { costOf } from "../../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { casesOf } from "../../support/depth-cases.ts";
+import { fill } from "../../support/filling.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;
@@ -19,24 +20,25 @@ const timeOf = (n: number): Instant => (FIRST + n * 1_000) as Instant;
 let db: TestDatabase;
 beforeAll(async () => {
   db = await testDatabase();
-  // One in a hundred of the first 500 is CREATED, and another CANCELLED. Profile 9 has old ones only.
-  await db.owner.rows(
-    `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, ref_id, status, created_at,
-                             updated_at, settled_at, cancelled_at, version, slot, batch)
-     select ('22222222-0000-7000-8000-' || lpad(to_hex(case when n < 500 then 9 else n % 9 end), 12, '0'))::uuid,
-            ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid, 'USD', 'USDG', 1, 'ref-' || n,
-            status, at, at, case when status = 'SETTLED' then at end, case when status = 'CANCELLED' then at end,
-            case when status = 'CREATED' then 1 else 2 end, 1, n / 100
-       from (select n, to_timestamp(${FIRST / 1_000}) + n * interval '1 s' as at,
-                    (case when n < 500 and n % 100 = 7 then 'CREATED' when n < 500 and n % 100 = 9 then 'CANCELLED'
-                          else 'SETTLED' end)::conversion_status as status
-               from generate_series(1, ${ROWS}) n) as made`,
-  );
-  await db.owner.rows(
-    `insert into claim (customer_id, kind, ref_id, id)
-     select customer_id, 'conversion', ref_id, id from conversion`,
-  );
-  await db.owner.rows("vacuum analyze conversion, claim");
+  await fill(db.owner, ["conversion", "claim"], async (filling) => {
+    // One in a hundred of the first 500 is CREATED, and another CANCELLED. Profile 9 has old ones only.
+    await filling.rows(
+      `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, ref_id, status, created_at,
+                               updated_at, settled_at, cancelled_at, version, slot, batch)
+       select ('22222222-0000-7000-8000-' || lpad(to_hex(case when n < 500 then 9 else n % 9 end), 12, '0'))::uuid,
+              ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid, 'USD', 'USDG', 1, 'ref-' || n,
+              status, at, at, case when status = 'SETTLED' then at end, case when status = 'CANCELLED' then at end,
+              case when status = 'CREATED' then 1 else 2 end, 1, n / 100
+         from (select n, to_timestamp(${FIRST / 1_000}) + n * interval '1 s' as at,
+                      (case when n < 500 and n % 100 = 7 then 'CREATED' when n < 500 and n % 100 = 9 then 'CANCELLED'
+                            else 'SETTLED' end)::conversion_status as status
+                 from generate_series(1, ${ROWS}) n) as made`,
+    );
+    await filling.rows(
+      `insert into claim (customer_id, kind, ref_id, id)
+       select customer_id, 'conversion', ref_id, id from conversion`,
+    );
+  });
 });
 afterAll(() => db.close());
 

@@ -8,6 +8,7 @@ import type { Instant } from "../../../src/std/clock.ts";
 import { costOf } from "../../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { annotationsAs, casesByAnnotation, casesOf } from "../../support/depth-cases.ts";
+import { fill } from "../../support/filling.ts";
 
 const ROWS = 200_000;
 const uuid = (kind: string, n: number): string => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
@@ -21,18 +22,19 @@ const ANNOTATED = annotationsAs("case when n % 3 = 0 then 'text-' || (n % 1000) 
 let db: TestDatabase;
 beforeAll(async () => {
   db = await testDatabase();
-  await db.owner.rows(
-    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
-                            ${ANNOTATED.names}, executed_at, slot, batch)
-     select ('22222222-0000-7000-8000-' || lpad(to_hex(profile), 12, '0'))::uuid, n,
-            ('11111111-0000-7000-8000-' || lpad(to_hex(profile / 10), 12, '0'))::uuid,
-            ('33333333-0000-7000-8000-' || lpad(to_hex(n / 4), 12, '0'))::uuid,
-            'BTCUSD', 'BUY', 1, 1, 0, 0, ${ANNOTATED.texts},
-            timestamptz '2026-01-01' + n * interval '1 s', 1, n / 100
-       from (select n, case when n % 10 = 9 then 10 when n < 1000 then 1 else (n % 9) * (n % 2) end as profile
-               from generate_series(1, ${ROWS}) n) as made`,
-  );
-  await db.owner.rows("vacuum analyze execution");
+  await fill(db.owner, ["execution"], async (filling) => {
+    await filling.rows(
+      `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                              ${ANNOTATED.names}, executed_at, slot, batch)
+       select ('22222222-0000-7000-8000-' || lpad(to_hex(profile), 12, '0'))::uuid, n,
+              ('11111111-0000-7000-8000-' || lpad(to_hex(profile / 10), 12, '0'))::uuid,
+              ('33333333-0000-7000-8000-' || lpad(to_hex(n / 4), 12, '0'))::uuid,
+              'BTCUSD', 'BUY', 1, 1, 0, 0, ${ANNOTATED.texts},
+              timestamptz '2026-01-01' + n * interval '1 s', 1, n / 100
+         from (select n, case when n % 10 = 9 then 10 when n < 1000 then 1 else (n % 9) * (n % 2) end as profile
+                 from generate_series(1, ${ROWS}) n) as made`,
+    );
+  });
 });
 afterAll(() => db.close());
 

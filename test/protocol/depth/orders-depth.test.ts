@@ -8,6 +8,7 @@ import { costOf } from "../../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { annotationsAs, casesByAnnotation, casesOf } from "../../support/depth-cases.ts";
 import { copyOpenOrders } from "../../support/exchange/open-orders.ts";
+import { fill } from "../../support/filling.ts";
 
 const ROWS = 100_000;
 const uuid = (kind: string, n: number): Uuid => `${kind}-0000-7000-8000-${n.toString(16).padStart(12, "0")}` as Uuid;
@@ -22,27 +23,28 @@ const ANNOTATED = annotationsAs(
 let db: TestDatabase;
 beforeAll(async () => {
   db = await testDatabase();
-  // One order in 20,000 of each status, market and account that is rare; all rare ones are old.
-  await db.owner.rows(
-    `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, ref_id, identity_id, ${ANNOTATED.names}, created_at, status, sequence, priority, filled,
-                          filled_gross, held, is_triggered, reject_reason, cancel_reason, updated_at, closed_at, version, slot, batch)
-     select ('22222222-0000-7000-8000-' || lpad(to_hex(n % 10), 12, '0'))::uuid,
-            ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid,
-            case when old and n % 100 = 3 then 'WIFUSD' when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT',
-            'GTC', 1, 1, 0.0035, 0.0003, 'ref-' || n, 'i',
-            ${ANNOTATED.texts}, at, status, n, n,
-            case when status = 'FILLED' then 1 else 0 end, 0, case when status = 'OPEN' then 1 else 0 end, false,
-            case when status = 'REJECTED' then 'no_liquidity'::reject_reason end,
-            case when status = 'CANCELLED' then 'requested'::cancel_reason end, at,
-            case when status <> 'OPEN' then at end, 3, 1, n / 100
-       from (select n, n < 500 as old, timestamptz '2026-01-01' + n * interval '1 s' as at,
-                    (case when n < 500 and n % 100 = 7 then 'OPEN' when n < 500 and n % 100 = 9 then 'REJECTED'
-                          when n < 500 and n % 100 = 11 then 'FILLED' else 'CANCELLED' end)::order_status as status
-               from generate_series(1, ${ROWS}) n) as made`,
-  );
-  await copyOpenOrders(db.owner);
-  await db.owner.rows("vacuum analyze orders");
+  await fill(db.owner, ["orders"], async (filling) => {
+    // One order in 20,000 of each status, market and account that is rare; all rare ones are old.
+    await filling.rows(
+      `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                           maker_rebate, ref_id, identity_id, ${ANNOTATED.names}, created_at, status, sequence, priority, filled,
+                            filled_gross, held, is_triggered, reject_reason, cancel_reason, updated_at, closed_at, version, slot, batch)
+       select ('22222222-0000-7000-8000-' || lpad(to_hex(n % 10), 12, '0'))::uuid,
+              ('33333333-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${BIG}'::uuid,
+              case when old and n % 100 = 3 then 'WIFUSD' when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT',
+              'GTC', 1, 1, 0.0035, 0.0003, 'ref-' || n, 'i',
+              ${ANNOTATED.texts}, at, status, n, n,
+              case when status = 'FILLED' then 1 else 0 end, 0, case when status = 'OPEN' then 1 else 0 end, false,
+              case when status = 'REJECTED' then 'no_liquidity'::reject_reason end,
+              case when status = 'CANCELLED' then 'requested'::cancel_reason end, at,
+              case when status <> 'OPEN' then at end, 3, 1, n / 100
+         from (select n, n < 500 as old, timestamptz '2026-01-01' + n * interval '1 s' as at,
+                      (case when n < 500 and n % 100 = 7 then 'OPEN' when n < 500 and n % 100 = 9 then 'REJECTED'
+                            when n < 500 and n % 100 = 11 then 'FILLED' else 'CANCELLED' end)::order_status as status
+                 from generate_series(1, ${ROWS}) n) as made`,
+    );
+    await copyOpenOrders(filling);
+  });
 });
 afterAll(() => db.close());
 
@@ -87,17 +89,18 @@ test.each(CASES)("a deep page by %s costs as little as the first", async (_name,
 
 test("a page of 20,000 open orders reads no more of them than it has", async () => {
   const { customerId, profileId } = { customerId: uuid("11111111", 1) as string as CustomerId, profileId: PROFILE };
-  await db.owner.rows(
-    `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                         maker_rebate, identity_id, identity_account_id, created_at, status, sequence, priority, filled,
-                         filled_gross, held, is_triggered, updated_at, version, slot, batch)
-     select '${profileId}', ('44444444-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${customerId}',
-            case when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT', 'GTC', 1, 1, 0.0035, 0.0003, 'i', 'rare',
-            at, 'OPEN', n, n, 0, 0, 1, false, at, 3, 1, 1
-       from (select n, timestamptz '2026-01-01' + n * interval '1 s' as at from generate_series(1, 20000) n) as made`,
-  );
-  await copyOpenOrders(db.owner);
-  await db.owner.rows("vacuum analyze orders, booked_order");
+  await fill(db.owner, ["orders", "booked_order"], async (filling) => {
+    await filling.rows(
+      `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
+                           maker_rebate, identity_id, identity_account_id, created_at, status, sequence, priority, filled,
+                           filled_gross, held, is_triggered, updated_at, version, slot, batch)
+       select '${profileId}', ('44444444-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${customerId}',
+              case when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT', 'GTC', 1, 1, 0.0035, 0.0003, 'i', 'rare',
+              at, 'OPEN', n, n, 0, 0, 1, false, at, 3, 1, 1
+         from (select n, timestamptz '2026-01-01' + n * interval '1 s' as at from generate_series(1, 20000) n) as made`,
+    );
+    await copyOpenOrders(filling);
+  });
   const id = (n: number): Uuid => uuid("44444444", n);
   for (const filter of [
     {},

@@ -7,6 +7,7 @@ import { listTransfers, type RecordPosition, type TransferFilter } from "../../.
 import { costOf } from "../../support/cost.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { casesOf } from "../../support/depth-cases.ts";
+import { fill } from "../../support/filling.ts";
 
 const ROWS = 100_000;
 const uuid = <Id extends string>(kind: string, n: number): Id =>
@@ -25,35 +26,36 @@ beforeAll(async () => {
   const [customer, profile] = ["11111111", "22222222"].map(
     (kind) => (n: string) => `('${kind}-0000-7000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`,
   ) as [(n: string) => string, (n: string) => string];
-  await db.owner.rows(
-    `insert into transfer (customer_id, id, type, from_profile_id, from_identity_id, from_account_id, to_profile_id,
-                           to_customer_id, to_identity_id, to_account_id, asset, amount, ref_id, created_at, slot, batch)
-     select ${customer("sender")}, ('00000000-0000-7000-8000-' || lpad(to_hex(2 * n), 12, '0'))::uuid,
-            case when sender = receiver then 'INTERNAL_TRANSFER'::transfer_type else 'PLATFORM_TRANSFER' end,
-            ${profile("100 * sender + case when n < 1000 then 1 else 2 + n % 7 end")},
-            case when n % 3 = 0 then 'identity-' || (n % 100) end, case when n < 500 then 'old' else 'account-' || (n % 50) end,
-            ${profile("100 * receiver + 10 + n % 7")}, ${customer("receiver")},
-            case when n % 3 = 0 then 'identity-' || (n % 90) end, case when n % 3 = 0 then 'account-' || (n % 60) end,
-            'USD', 1, 'ref-' || n, timestamptz '2026-01-01' + n * interval '1 s', 1, n / 100
-       from (select n, case when n < 300 then 1 else 0 end as sender, case when n % 10 = 9 then 1 else 0 end as receiver
-               from generate_series(1, ${ROWS}) n) as made`,
-  );
-  // Every hundredth transfer stands for one with steps, whichever type it has. Failed are a few old ones only.
-  await db.owner.rows(
-    `alter table transfer drop constraint steps_only_across_the_border, drop constraint chain_details_of_crypto_only,
-                          drop constraint network_of_transaction`,
-  );
-  await db.owner.rows("update transfer set has_steps = true where ref_id like '%00'");
-  await db.owner.rows(
-    `insert into external_transfer (customer_id, id, status, updated_at, reason, version, slot, batch)
-     select customer_id, id, case when created_at < timestamptz '2026-01-01 01:00' then 'failed' else 'completed' end::external_transfer_status,
-            created_at + interval '1 day', case when created_at < timestamptz '2026-01-01 01:00' then 'no such bank' end, 4, 1, 1
-       from transfer where has_steps`,
-  );
-  // As of transactions on a chain: one that every tenth names, and one that steps have named.
-  await db.owner.rows("update transfer set crypto_tx_hash = '0xa11' where ref_id like '%5'");
-  await db.owner.rows("update external_transfer set crypto_tx_hash = '0x57e9' where status = 'completed'");
-  await db.owner.rows("vacuum analyze transfer, external_transfer");
+  await fill(db.owner, ["transfer", "external_transfer"], async (filling) => {
+    await filling.rows(
+      `insert into transfer (customer_id, id, type, from_profile_id, from_identity_id, from_account_id, to_profile_id,
+                             to_customer_id, to_identity_id, to_account_id, asset, amount, ref_id, created_at, slot, batch)
+       select ${customer("sender")}, ('00000000-0000-7000-8000-' || lpad(to_hex(2 * n), 12, '0'))::uuid,
+              case when sender = receiver then 'INTERNAL_TRANSFER'::transfer_type else 'PLATFORM_TRANSFER' end,
+              ${profile("100 * sender + case when n < 1000 then 1 else 2 + n % 7 end")},
+              case when n % 3 = 0 then 'identity-' || (n % 100) end, case when n < 500 then 'old' else 'account-' || (n % 50) end,
+              ${profile("100 * receiver + 10 + n % 7")}, ${customer("receiver")},
+              case when n % 3 = 0 then 'identity-' || (n % 90) end, case when n % 3 = 0 then 'account-' || (n % 60) end,
+              'USD', 1, 'ref-' || n, timestamptz '2026-01-01' + n * interval '1 s', 1, n / 100
+         from (select n, case when n < 300 then 1 else 0 end as sender, case when n % 10 = 9 then 1 else 0 end as receiver
+                 from generate_series(1, ${ROWS}) n) as made`,
+    );
+    // Every hundredth transfer stands for one with steps, whichever type it has. Failed are a few old ones only.
+    await filling.rows(
+      `alter table transfer drop constraint steps_only_across_the_border, drop constraint chain_details_of_crypto_only,
+                            drop constraint network_of_transaction`,
+    );
+    await filling.rows("update transfer set has_steps = true where ref_id like '%00'");
+    await filling.rows(
+      `insert into external_transfer (customer_id, id, status, updated_at, reason, version, slot, batch)
+       select customer_id, id, case when created_at < timestamptz '2026-01-01 01:00' then 'failed' else 'completed' end::external_transfer_status,
+              created_at + interval '1 day', case when created_at < timestamptz '2026-01-01 01:00' then 'no such bank' end, 4, 1, 1
+         from transfer where has_steps`,
+    );
+    // As of transactions on a chain: one that every tenth names, and one that steps have named.
+    await filling.rows("update transfer set crypto_tx_hash = '0xa11' where ref_id like '%5'");
+    await filling.rows("update external_transfer set crypto_tx_hash = '0x57e9' where status = 'completed'");
+  });
 });
 afterAll(() => db.close());
 
