@@ -83,7 +83,7 @@ test("with a thousand idle readers and ten stuck ones memory stays flat", async 
   // Each of the stuck ones may have a mebibyte kept for it. All that was sent is 22 MiB, for each.
   expect(memoryInUse() - before).toBeLessThan(80 * 1024 * 1024);
   for (const socket of stuck) await once(socket.resume(), "close");
-});
+}, 120_000);
 
 test("past the bound of unsent data the slowest readers are disconnected", async () => {
   await toy.close();
