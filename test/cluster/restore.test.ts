@@ -117,8 +117,7 @@ async function operate(cluster: Cluster, name: DatabaseName, script: string): Pr
     .replaceAll("/var/run/postgresql", directory)
     .replaceAll("/srv", join(cluster.place, "srv"))
     .replaceAll("10.0.0.1", machine.address);
-  const surroundings = "export PATH=/usr/lib/postgresql/15/bin:$PATH PGPASSWORD=change-this-2\n";
-  await machine.run("postgres", "/bin/sh", "-ec", surroundings + own);
+  await machine.run("postgres", "/bin/sh", "-ec", own);
 }
 
 /** The load balancer asks the nodes, too, and a second later. */
