@@ -48,7 +48,9 @@ export function judgeStandbys({ names, connected, confirming, behindSeconds = 0 
   if (names === "") return present(withoutSynchronous(connected), behind(behindSeconds));
   if (connected === 0 || confirming === 0) {
     const what = `commits wait for ${names}, and ${connected === 0 ? "no standby" : "none of them"} is connected`;
-    return [finding("standby-away", what, `start it, or, without Patroni, correct synchronous_standby_names (${PAGE})`)];
+    return [
+      finding("standby-away", what, `start it, or, without Patroni, correct synchronous_standby_names (${PAGE})`),
+    ];
   }
   const named = namedStandbys(names);
   return present(
