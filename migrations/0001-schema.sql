@@ -435,6 +435,7 @@ create table configuration_write (
   slot smallint,
   batch bigint,
   constraint configuration_write_pkey primary key (id),
+  constraint caller_and_details_are_objects check (jsonb_typeof(caller) = 'object' and jsonb_typeof(details) = 'object'),
   constraint at_can_be_sealed check (at >= '2000-01-01 00:00+00' and at < '10000-01-01 00:00+00'),
   constraint kind_is_known check (kind in ('client', 'customer', 'fees', 'signing_key', 'webhook')),
   constraint sealed_once check (version in (1, 2)),

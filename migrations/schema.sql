@@ -423,6 +423,7 @@ create table configuration_write (
   -- The write of an id, to seal it, and for audit writes.
   constraint configuration_write_pkey PRIMARY KEY (id),
   constraint at_can_be_sealed CHECK (((at >= '2000-01-01 00:00:00+00'::timestamp with time zone) AND (at < '10000-01-01 00:00:00+00'::timestamp with time zone))),
+  constraint caller_and_details_are_objects CHECK (((jsonb_typeof(caller) = 'object'::text) AND (jsonb_typeof(details) = 'object'::text))),
   constraint kind_is_known CHECK ((kind = ANY (ARRAY['client'::text, 'customer'::text, 'fees'::text, 'signing_key'::text, 'webhook'::text]))),
   constraint no_batch_at_version_1_only CHECK ((num_nonnulls(slot, batch) =
 CASE version

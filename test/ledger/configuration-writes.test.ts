@@ -190,18 +190,25 @@ test.for([
   expect((await verifyAll(db.database)).sound).toBe(true);
 });
 
-test.each(["infinity", "-infinity", "10000-01-01 00:00+00", "1999-12-31 23:59+00"])(
-  "a record of the time %s cannot be made",
-  async (at) => {
-    await expect(
-      db.database.rows(
-        `insert into configuration_write (id, at, caller, kind, subject, details, version)
-       values (gen_random_uuid(), $1, '{"operator": "eve", "operation": "none"}', 'client', 'timeless', '{}', 1)`,
-        [at],
-      ),
-    ).rejects.toThrow("at_can_be_sealed");
-  },
-);
+const RECORD = { at: "2026-11-21", caller: '{"operator": "eve", "operation": "none"}', details: "{}" };
+
+test.each([
+  ["at_can_be_sealed", { at: "infinity" }],
+  ["at_can_be_sealed", { at: "-infinity" }],
+  ["at_can_be_sealed", { at: "10000-01-01 00:00+00" }],
+  ["at_can_be_sealed", { at: "1999-12-31 23:59+00" }],
+  ["caller_and_details_are_objects", { caller: "null" }],
+  ["caller_and_details_are_objects", { details: "[]" }],
+])("a record that no batch could seal cannot be made: %s, %j", async (constraint, changed) => {
+  const { at, caller, details } = { ...RECORD, ...changed };
+  await expect(
+    db.database.rows(
+      `insert into configuration_write (id, at, caller, kind, subject, details, version)
+       values (gen_random_uuid(), $1, $2, 'client', 'timeless', $3, 1)`,
+      [at, caller, details],
+    ),
+  ).rejects.toThrow(constraint);
+});
 
 test("the service's role cannot change or remove a record, sealed or not", async () => {
   for (const sql of [
