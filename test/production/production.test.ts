@@ -76,7 +76,7 @@ class Site {
     const database = `sed -i 's|127.0.0.1/|127.0.0.1:${ports.database}/|' ${settings}/parbook.env`;
     const haproxy = join(place, "etc/haproxy/haproxy.cfg");
     return this.here(commands)
-      .replace(/^sed -i .*$/m, (line) => `${line}\n${inFiles(`${settings}/node*.env ${unit}`)}\n${database}`)
+      .replace(/^sed -i [^]*?^END$/m, (lines) => `${lines}\n${inFiles(`${settings}/node*.env ${unit}`)}\n${database}`)
       .replace(
         /^install .*haproxy\.cfg$/m,
         (line) =>
@@ -280,4 +280,14 @@ test("systemd finds nothing wrong in the unit", (context) => {
   // The node that runs this may be elsewhere.
   const said = execFileSync("sh", ["-c", `${program} verify '${unit}' 2>&1 | grep -v 'is not executable' || true`]);
   expect(`${said}`).toBe("");
+});
+
+test("a node of the unit can ask for the addresses of its machine, to which no webhook may be posted", async (context) => {
+  const python = "/usr/bin/python3";
+  required(context, existsSync(python) ? undefined : `there is no ${python}`);
+  const unit = await readFile(join(ROOT, "ops/production/parbook@.service"), "utf8");
+  const families = /^RestrictAddressFamilies=(.*)$/m.exec(unit)?.[1] ?? "";
+  const script = fileURLToPath(new URL("with-families.py", import.meta.url));
+  const asks = [process.execPath, "-p", "Object.keys(os.networkInterfaces()).length > 0"];
+  expect(`${execFileSync(python, [script, families, ...asks], { stdio: "pipe" })}`).toBe("true\n");
 });
