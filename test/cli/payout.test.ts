@@ -143,6 +143,17 @@ test("wrong lines are all named, and nothing is sent", async () => {
   ]);
 });
 
+test("a file in another encoding than UTF-8 is rejected, in which two ref_ids would become one", async () => {
+  const from = await service.profile(acme, { USD: "10" });
+  for (const name of ["M\u00fcller", "M\u00f6ller"]) {
+    const path = join(folder, "latin1.csv");
+    await writeFile(path, `${HEAD}\n${from},default,1,USD,${name},\n`, "latin1");
+    const { exitCode, stdout, stderr } = await payout(path);
+    expect([exitCode, stdout, stderr]).toEqual([1, "", "the file is not UTF-8 text: save it as CSV in UTF-8\n"]);
+  }
+  expect(await available(from)).toBe("10");
+});
+
 /** Answers tokens, and bulks by this function. */
 async function standIn(answer: (bulks: number) => [status: number, body: object] | undefined): Promise<Server> {
   let bulks = 0;

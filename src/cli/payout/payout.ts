@@ -1,4 +1,5 @@
 /** `parbook payout run`: transfers from a CSV file, in bulks. */
+import { isUtf8 } from "node:buffer";
 import { readFile, stat } from "node:fs/promises";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
@@ -70,10 +71,12 @@ async function readFileOf(file: string): Promise<Payout> {
   if (size > MOST_BYTES) throw new CommandRejected(`the file has ${size} bytes, and may have ${MOST_BYTES}: split it`);
   const { readPayout } = await import("./payout-file.ts");
   const { CsvError } = await import("csv-parse/sync");
-  const text = await readFile(file, "utf8");
+  const bytes = await readFile(file);
+  // Bytes of another encoding would all become one character, and two ref_ids the same.
+  if (!isUtf8(bytes)) throw new CommandRejected("the file is not UTF-8 text: save it as CSV in UTF-8");
   let payout: Payout;
   try {
-    payout = readPayout(text);
+    payout = readPayout(bytes.toString());
   } catch (error) {
     if (error instanceof CsvError) throw new CommandRejected(`the file is not CSV: ${error.message}`);
     throw error;
