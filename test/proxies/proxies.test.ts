@@ -55,7 +55,7 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
       text
         .replace(/bind :443 ssl .*/, `bind 127.0.0.1:${api}`)
         .replace(/bind :8443 ssl .*/, `bind 127.0.0.1:${auth}`)
-        .replaceAll(/^ *(?:stats socket|server node2) .*\n/gm, ""),
+        .replaceAll(/^ *(?:user|group|chroot|stats socket|server node2) .*\n/gm, ""),
   },
   nginx: {
     program: "/usr/sbin/nginx",
@@ -224,6 +224,35 @@ for (const name of ["haproxy", "nginx"]) {
     expect(responses.map((response) => response.slice(0, 15))).toEqual(["HTTP/1.1 200 OK", "HTTP/1.1 200 OK"]);
   });
 }
+
+test("behind haproxy addresses that hold half of a frontend do not take the other half", async (context) => {
+  const haproxy = must(PROXIES.haproxy, "a proxy");
+  required(context, existsSync(haproxy.program) ? undefined : "haproxy is not installed");
+  const text = await readFile(new URL("../../ops/proxies/haproxy.cfg", import.meta.url), "utf8");
+  const rooms = [...text.matchAll(/maxconn (\d+)[\s\S]*?fe_conn gt (\d+) }/g)].map(([, room, half]) =>
+    [room, half].map(Number),
+  );
+  expect(rooms).toEqual([
+    [18_000, 9_000],
+    [6_000, 3_000],
+  ]);
+
+  const started = await startNotingServers(TRUSTED);
+  servers = started;
+  const adapt: Proxy["adapt"] = (config, ports) =>
+    haproxy.adapt(config, ports).replace("fe_conn gt 9000", "fe_conn gt 100");
+  const front = await startProxy({ ...haproxy, adapt }, started);
+  const openedBy = async (address: string, count: number): Promise<number> => {
+    const outcomes = await Promise.all(Array.from({ length: count }, () => feedOutcome(front.api, address)));
+    return outcomes.filter((outcome) => outcome === "open").length;
+  };
+  // The connections by which the start was noticed may still be open.
+  expect(await openedBy(STRANGER, 150)).toBeGreaterThan(90);
+  const other = await openedBy("127.0.0.4", 80);
+  expect(other).toBeGreaterThan(40);
+  expect(other).toBeLessThanOrEqual(51);
+  expect(await openedBy(CALLER, 20)).toBe(20);
+});
 
 /** "open", how the handshake was rejected, or "reset". The feed stays open. */
 function feedOutcome(url: string, localAddress: string): Promise<string> {
