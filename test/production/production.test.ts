@@ -75,12 +75,17 @@ class Site {
     const [settings, unit] = [join(place, "etc/parbook"), join(place, "etc/systemd/system/parbook@.service")];
     const database = `sed -i 's|127.0.0.1/|127.0.0.1:${ports.database}/|' ${settings}/parbook.env`;
     const haproxy = join(place, "etc/haproxy/haproxy.cfg");
+    // Only root can become another user.
+    const dropped = isRoot ? "" : "-E -e '/^ *(user|group|chroot) /d'";
     return this.here(commands)
-      .replace(/^sed -i [^]*?^END$/m, (lines) => `${lines}\n${inFiles(`${settings}/node*.env ${unit}`)}\n${database}`)
+      .replace(
+        /^sed -i [\s\S]*?^END$/m,
+        (lines) => `${lines}\n${inFiles(`${settings}/node*.env ${unit}`)}\n${database}`,
+      )
       .replace(
         /^install .*haproxy\.cfg$/m,
         (line) =>
-          `${line}\n${inFiles(haproxy)}\nsed -i -e 's|:443 |127.0.0.1:${ports.api} |; s|:8443 |127.0.0.1:${ports.auth} |' ${haproxy}`,
+          `${line}\n${inFiles(haproxy)}\nsed -i -e 's|:443 |127.0.0.1:${ports.api} |; s|:8443 |127.0.0.1:${ports.auth} |' ${dropped} ${haproxy}`,
       );
   }
 
@@ -134,7 +139,7 @@ async function makeSite(): Promise<Site> {
     "usr/local/bin",
     "usr/local/sbin",
     "pg",
-    "var/lib",
+    "var/lib/haproxy",
   ])
     await mkdir(join(place, name), { recursive: true });
   await cp(fileURLToPath(new URL("systemctl", import.meta.url)), join(place, "usr/local/sbin/systemctl"));
@@ -153,7 +158,7 @@ async function makeSite(): Promise<Site> {
     `pg_createcluster ${cluster.join(" ")} --user ${user} --socketdir ${place} --logfile ${place}/postgresql.log -- --no-sync
      pg_ctlcluster 15 main start`,
   );
-  execFileSync("npm", ["pack", "--pack-destination", place], { cwd: ROOT, stdio: "ignore" });
+  execFileSync(process.execPath, ["scripts/package.mjs", "--pack-destination", place], { cwd: ROOT, stdio: "ignore" });
   await makeCertificates(place);
   return site;
 }
