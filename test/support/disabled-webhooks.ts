@@ -4,6 +4,7 @@ import type { DisablingReason } from "../../src/customers/webhooks/webhook.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { type Queryable, sqlTime } from "../../src/postgres/database.ts";
 import { systemClock } from "../../src/std/clock.ts";
+import { untilNextMillisecond } from "./until.ts";
 
 /** A webhook of this id that the service disables now, again if it is there already. */
 export async function disableWebhook(
@@ -11,6 +12,8 @@ export async function disableWebhook(
   { id, customerId, name }: { readonly id: string; readonly customerId: CustomerId; readonly name: string },
   reason: DisablingReason,
 ): Promise<void> {
+  // Once disabled it is disabled again only at another time.
+  await untilNextMillisecond();
   await database.rows(
     `insert into webhook (id, customer_id, name, url, types, body, delivery_order, deliveries_per_second,
                           disabled_reason, disabled_at, created_at, updated_at, version)
