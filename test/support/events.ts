@@ -6,6 +6,7 @@ import type { Database } from "../../src/postgres/database.ts";
 import { type Lease, takeLease } from "../../src/postgres/leases.ts";
 import { must } from "../../src/std/assert.ts";
 import { type Clock, systemClock } from "../../src/std/clock.ts";
+import { untilNextMillisecond } from "./until.ts";
 
 /** Opens a publisher that makes a cut when it is asked. It takes the lease from another of the same name. */
 export async function openMaker(
@@ -22,6 +23,8 @@ export async function openMaker(
 /** Publishes what is new, in one cut. */
 export async function publishOnce(database: Database): Promise<void> {
   const next = await openMaker(database);
+  // By its time events are listed and removed.
+  await untilNextMillisecond();
   if ((await next()) === "lost") throw new Error("another publisher is at work");
 }
 
