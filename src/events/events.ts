@@ -9,6 +9,7 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, parseUuid, type Uuid } from "../std/id.ts";
 import type { Transfers } from "../transfers/transfers.ts";
+import { ConfirmedCuts } from "./confirmed-cuts.ts";
 import { entriesOfProfile } from "./entries-of-profile.ts";
 import { type Entry, type EventId, eventIdOf, numberIn, readEntries } from "./event-rows.ts";
 import type { EventType } from "./event-types.ts";
@@ -20,7 +21,7 @@ import {
   findCutAt,
   findNumberFromCut,
   readFirstCut,
-  readLastNumbers,
+  readLastNumber,
   readRowsOfObject,
   readRowsWithin,
   type StoredRow,
@@ -77,18 +78,24 @@ export interface Events {
   onPublisher(event: PublisherEvent): void;
 }
 
-interface Parts {
+interface Options {
   readonly database: Queryable;
   readonly transfers: Pick<Transfers, "findRecords" | "list">;
   readonly recentTransfers: Pick<RecentTransfers, "find" | "follow">;
 }
 
-export function createEvents(parts: Parts): Events {
-  const news = new News(parts.database);
+interface Parts extends Options {
+  readonly confirmed: ConfirmedCuts;
+}
+
+export function createEvents(options: Options): Events {
+  const news = new News(options.database);
+  const confirmed = new ConfirmedCuts(options.database);
+  const parts = { ...options, confirmed };
   return {
     list: (filter, isAwaited = () => true) => listEvents(parts, filter, isAwaited),
     find: (customerId, id) => findEvent(parts, customerId, id),
-    bounds: (customerId) => readBounds(parts.database, customerId),
+    bounds: (customerId) => readBounds(parts, customerId),
     onNews: (customerId, listener) => {
       const ends = [news.listen(customerId, listener), parts.recentTransfers.follow(customerId)];
       return () => {
@@ -97,7 +104,9 @@ export function createEvents(parts: Parts): Events {
     },
     onPublisher: (event) => {
       if (event.kind === "leading" || event.kind === "ended") news.isPublishing = event.kind === "leading";
-      if (event.kind === "published") news.published(event.cut.number, event.cut.customers);
+      if (event.kind !== "published") return;
+      confirmed.published(event.cut.number);
+      news.published(event.cut.number, event.cut.customers);
     },
   };
 }
@@ -113,7 +122,7 @@ interface Dated {
 }
 
 async function listEvents(parts: Parts, filter: EventFilter, isAwaited: () => boolean): Promise<EventPage> {
-  const source = await sourceOf(parts.database, filter);
+  const source = await sourceOf(parts, filter);
   const found: CustomerEvent[] = [];
   let searchedTo = filter.after;
   for (let examined = 0; examined < MOST_EXAMINED && isAwaited(); ) {
@@ -167,20 +176,21 @@ interface Source {
   next(): Promise<{ readonly entries: readonly Dated[]; readonly isLast: boolean }>;
 }
 
-async function sourceOf(database: Queryable, filter: EventFilter): Promise<Source> {
+async function sourceOf(parts: Parts, filter: EventFilter): Promise<Source> {
+  const { database } = parts;
   const { customerId, objectId, createdFrom, after } = filter;
   // Nearly always the next one is listed, and nothing has to be looked for.
-  if (objectId === undefined && createdFrom === undefined) return sourceOfNumbers(database, filter, after + 1n);
+  if (objectId === undefined && createdFrom === undefined) return sourceOfNumbers(parts, filter, after + 1n);
   const from = await firstNumberOf(database, filter);
-  if (objectId === undefined) return sourceOfNumbers(database, filter, from);
+  if (objectId === undefined) return sourceOfNumbers(parts, filter, from);
   const id = parseUuid(objectId);
   if (id !== undefined && (await readRowsOfObject(database, customerId, id, 0n, 1)).length > 0)
-    return sourceOfObject(database, filter, id, from);
+    return sourceOfObject(parts, filter, id, from);
   const madeAt = madeAtOf(objectId);
-  if (madeAt === undefined) return sourceOfNumbers(database, filter, from);
+  if (madeAt === undefined) return sourceOfNumbers(parts, filter, from);
   const cut = await findCutAt(database, Math.max(0, Math.min(madeAt, LATEST) - MOST_AHEAD_MS) as Instant);
   const first = (await findNumberFromCut(database, customerId, cut)) ?? NEVER;
-  return untilFound(sourceOfNumbers(database, filter, first > from ? first : from), objectId);
+  return untilFound(sourceOfNumbers(parts, filter, first > from ? first : from), objectId);
 }
 
 /** Ids of transfers and executions have their time. */
@@ -209,12 +219,20 @@ async function firstNumberOf(
   return first > after ? first : after + 1n;
 }
 
-function sourceOfNumbers(database: Queryable, filter: EventFilter, from: bigint): Source {
+/** What was read in the order of numbers, once the synchronous standby has it too. */
+async function onStandby({ confirmed }: Parts, reading: Promise<StoredRow[]>): Promise<StoredRow[]> {
+  const rows = await reading;
+  await confirmed.confirm(rows.at(-1)?.cut ?? 0n);
+  return rows;
+}
+
+function sourceOfNumbers(parts: Parts, filter: EventFilter, from: bigint): Source {
+  const { database } = parts;
   const { customerId, types, objectId, profileId, limit } = filter;
   const isFiltered = types !== undefined || objectId !== undefined || profileId !== undefined;
   const size = BigInt(isFiltered ? EXAMINED_AT_ONCE : limit + 1);
   let next = from;
-  const read = (): Promise<StoredRow[]> => readRowsWithin(database, customerId, next, next + size);
+  const read = (): Promise<StoredRow[]> => onStandby(parts, readRowsWithin(database, customerId, next, next + size));
   return {
     next: async () => {
       let rows = await read();
@@ -245,11 +263,12 @@ function untilFound(source: Source, objectId: string): Source {
   };
 }
 
-function sourceOfObject(database: Queryable, filter: EventFilter, objectId: Uuid, from: bigint): Source {
+function sourceOfObject(parts: Parts, filter: EventFilter, objectId: Uuid, from: bigint): Source {
   let next = from;
   return {
     next: async () => {
-      const rows = await readRowsOfObject(database, filter.customerId, objectId, next, filter.limit + 1);
+      const reading = readRowsOfObject(parts.database, filter.customerId, objectId, next, filter.limit + 1);
+      const rows = await onStandby(parts, reading);
       const entries = datedEntries(rows, filter).filter(({ entry }) => entry.number >= next);
       next = (entries.at(-1)?.entry.number ?? next) + 1n;
       return { entries, isLast: rows.length <= filter.limit };
@@ -272,8 +291,12 @@ async function findEvent(parts: Parts, customerId: CustomerId, id: Uuid): Promis
   return event?.id === id ? event : undefined;
 }
 
-async function readBounds(database: Queryable, customerId: CustomerId): Promise<{ first: bigint; last: bigint }> {
-  const last = (await readLastNumbers(database, [customerId])).get(customerId) ?? 0n;
+async function readBounds(
+  { database, confirmed }: Parts,
+  customerId: CustomerId,
+): Promise<{ first: bigint; last: bigint }> {
+  const { last, cut } = await readLastNumber(database, customerId);
+  await confirmed.confirm(cut);
   const first = await firstNumberOf(database, { customerId, after: 0n });
   return { first: last === 0n || first > last ? 0n : first, last };
 }

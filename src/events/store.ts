@@ -196,6 +196,19 @@ export async function readLastNumbers(
   return new Map(rows.map(({ customer_id, last }) => [customer_id, BigInt(last)]));
 }
 
+/** The number of a customer's last event, and its cut; 0 without any. */
+export async function readLastNumber(
+  database: Queryable,
+  customerId: CustomerId,
+): Promise<{ readonly last: bigint; readonly cut: bigint }> {
+  const [row] = await database.rows<{ last: string; cut: string }>(
+    `select first_number + count - 1 as last, cut from event
+      where customer_id = $1 order by first_number desc limit 1`,
+    [customerId],
+  );
+  return { last: BigInt(row?.last ?? 0), cut: BigInt(row?.cut ?? 0) };
+}
+
 /** Whether the first cut that is listed and the last one have as many events as they say. */
 export async function hasEndsOfLog(database: Queryable): Promise<boolean> {
   const [row] = await database.rows<{ whole: boolean }>(

@@ -10,6 +10,8 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
+import { createEvents } from "../../src/events/events.ts";
+import { RecentTransfers } from "../../src/events/recent-transfers.ts";
 import { cancel } from "../../src/exchange/orders/orders.ts";
 import { findOrderOfCustomer, listClosed, requestCancel } from "../../src/exchange/orders/store.ts";
 import type { Claim } from "../../src/ledger/decision.ts";
@@ -19,8 +21,10 @@ import { renewLease, takeLease } from "../../src/postgres/leases.ts";
 import { must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
+import { createTransfers } from "../../src/transfers/transfers.ts";
 import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { publishOnce } from "../support/events.ts";
 import { TestExchange } from "../support/exchange/orders.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
 import { insertProfile, openTransaction } from "../support/postgres/rows-in-the-way.ts";
@@ -172,6 +176,26 @@ test("a taken ref_id that the standby lacks is reported once the standby has it"
   await expectBooksBalance(pair.primary.owner);
 });
 
+/** The first event of a new customer. */
+async function publishEvent(servers: Pair): Promise<CustomerId> {
+  const { database } = servers.primary;
+  const customerId = await newCustomer(servers);
+  const { lane } = await startLane(database);
+  const profiles = createProfiles({ database, lane, ids: new IdSource(), clock: systemClock });
+  await profiles.create({ customerId, nickname: "treasury", description: undefined }, TESTER);
+  await lane.stop();
+  await publishOnce(database);
+  return customerId;
+}
+
+/** Of a process that has published nothing, and read nothing yet. */
+const eventsOf = (database: Database) =>
+  createEvents({
+    database,
+    transfers: createTransfers({ database } as never),
+    recentTransfers: new RecentTransfers(),
+  });
+
 /** What answers that something is there, or is so, because it was found: with what to do first. */
 const FINDINGS: readonly {
   readonly what: string;
@@ -261,6 +285,25 @@ const FINDINGS: readonly {
       };
     },
     answer: "exists",
+  },
+  {
+    what: "an event",
+    prepare: async (servers) => {
+      const customerId = await publishEvent(servers);
+      return async (database) => {
+        const { events } = await eventsOf(database).list({ customerId, after: 0n, limit: 1 });
+        return events.map(({ number }) => number);
+      };
+    },
+    answer: [1n],
+  },
+  {
+    what: "the number of the last event",
+    prepare: async (servers) => {
+      const customerId = await publishEvent(servers);
+      return async (database) => (await eventsOf(database).bounds(customerId)).last;
+    },
+    answer: 1n,
   },
   {
     what: "the heads of a checkpoint",
