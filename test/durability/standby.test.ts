@@ -10,8 +10,6 @@ import type { MarketCode } from "../../src/catalogue/market.ts";
 import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
-import { createEvents } from "../../src/events/events.ts";
-import { RecentTransfers } from "../../src/events/recent-transfers.ts";
 import { cancel } from "../../src/exchange/orders/orders.ts";
 import { findOrderOfCustomer, listClosed, requestCancel } from "../../src/exchange/orders/store.ts";
 import type { Claim } from "../../src/ledger/decision.ts";
@@ -21,10 +19,9 @@ import { renewLease, takeLease } from "../../src/postgres/leases.ts";
 import { must } from "../../src/std/assert.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
-import { createTransfers } from "../../src/transfers/transfers.ts";
 import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { publishOnce } from "../support/events.ts";
+import { eventsOf, publishOnce } from "../support/events.ts";
 import { TestExchange } from "../support/exchange/orders.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER } from "../support/movements.ts";
 import { insertProfile, openTransaction } from "../support/postgres/rows-in-the-way.ts";
@@ -187,14 +184,6 @@ async function publishEvent(servers: Pair): Promise<CustomerId> {
   await publishOnce(database);
   return customerId;
 }
-
-/** Of a process that has published nothing, and read nothing yet. */
-const eventsOf = (database: Database) =>
-  createEvents({
-    database,
-    transfers: createTransfers({ database } as never),
-    recentTransfers: new RecentTransfers(),
-  });
 
 /** What answers that something is there, or is so, because it was found: with what to do first. */
 const FINDINGS: readonly {

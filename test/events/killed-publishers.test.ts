@@ -7,9 +7,8 @@ import { loadCatalogue } from "../../src/catalogue/catalogue.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import { readEventLag } from "../../src/events/event-lag.ts";
-import { type CustomerEvent, createEvents } from "../../src/events/events.ts";
+import type { CustomerEvent } from "../../src/events/events.ts";
 import { Publisher } from "../../src/events/publishing/publisher.ts";
-import { RecentTransfers } from "../../src/events/recent-transfers.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { systemClock } from "../../src/std/clock.ts";
@@ -20,6 +19,7 @@ import { createTransfers } from "../../src/transfers/transfers.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { eventsOf } from "../support/events.ts";
 import { newId, startLane, TESTER } from "../support/movements.ts";
 import { until } from "../support/until.ts";
 import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
@@ -118,11 +118,7 @@ test("publishers are killed at any moment, and lose, double or mix up nothing", 
   await until("all is published", async () => (await readEventLag(database)) === 0, 60);
   for (const { publisher } of running) await publisher.stop();
 
-  const events = createEvents({
-    database,
-    transfers: createTransfers({ database } as never),
-    recentTransfers: new RecentTransfers(),
-  });
+  const events = eventsOf(database);
   const received: CustomerEvent[] = [];
   for (let after = 0n, isLast = false; !isLast; ) {
     const page = await events.list({ customerId, after, limit: 100 });

@@ -8,7 +8,7 @@ import { createTransfers } from "../../src/transfers/transfers.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { openMaker, removeOldEvents } from "../support/events.ts";
+import { eventsOf, openMaker, removeOldEvents } from "../support/events.ts";
 import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
 
 let db: TestDatabase;
@@ -19,11 +19,7 @@ beforeEach(async () => {
   db = await testDatabase();
   books = await makeSmallBooks(db.database);
   const { database } = db;
-  events = createEvents({
-    database,
-    transfers: createTransfers({ database } as never),
-    recentTransfers: new RecentTransfers(),
-  });
+  events = eventsOf(database);
   const [customer] = await database.rows<{ id: CustomerId }>("select id from customer");
   customerId = customer?.id as CustomerId;
 });

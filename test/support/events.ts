@@ -1,11 +1,14 @@
 /** Publishing events step by step, for tests that decide when. */
+import { createEvents, type Events } from "../../src/events/events.ts";
 import { CutMaker, EVENTS_LEASE } from "../../src/events/publishing/publisher.ts";
 import { Retention, type RetentionOptions } from "../../src/events/publishing/retention.ts";
+import { RecentTransfers } from "../../src/events/recent-transfers.ts";
 import type { Cut } from "../../src/events/store.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { type Lease, takeLease } from "../../src/postgres/leases.ts";
 import { must } from "../../src/std/assert.ts";
 import { type Clock, systemClock } from "../../src/std/clock.ts";
+import { createTransfers } from "../../src/transfers/transfers.ts";
 import { untilNextMillisecond } from "./until.ts";
 
 /** Opens a publisher that makes a cut when it is asked. It takes the lease from another of the same name. */
@@ -26,6 +29,12 @@ export async function publishOnce(database: Database): Promise<void> {
   // By its time events are listed and removed.
   await untilNextMillisecond();
   if ((await next()) === "lost") throw new Error("another publisher is at work");
+}
+
+/** Of a process that has published nothing, and read nothing yet. */
+export function eventsOf(database: Database): Events {
+  const transfers = createTransfers({ database } as never);
+  return createEvents({ database, transfers, recentTransfers: new RecentTransfers() });
 }
 
 /** Removes what is too old by a clock that is right, for so many hours. */
