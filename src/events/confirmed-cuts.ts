@@ -4,7 +4,7 @@
  * would be lost with the server, and their numbers given to others. So it is told once something that was committed after
  * it is on the standby (docs/decisions/0022-answered-means-on-the-standby.md).
  */
-import type { Queryable } from "../postgres/database.ts";
+import { DatabaseReadOnly, type Queryable } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
 
 export class ConfirmedCuts {
@@ -36,7 +36,8 @@ export class ConfirmedCuts {
 
   async #wait(): Promise<void> {
     const wanted = this.#wanted;
-    await waitForStandby(this.#database);
+    // A former primary has become a standby, and still has what it committed alone.
+    if (!(await waitForStandby(this.#database))) throw new DatabaseReadOnly("events are confirmed on a primary only");
     this.published(wanted);
   }
 }

@@ -15,9 +15,10 @@ export const COMMIT_MARKER = "(select pg_logical_emit_message(true, 'parbook', '
 export const SERIALIZED_COMMIT_MARKER = `(select pg_logical_emit_message(true, 'parbook', '') is not null
    from pg_advisory_xact_lock(hashtext('parbook committed behind')))`;
 
-/** Resolves when a synchronous standby has everything read before. On a standby, at once. */
-export async function waitForStandby(database: Queryable): Promise<void> {
-  await database.rows(`select ${COMMIT_MARKER} where not pg_is_in_recovery()`);
+/** Resolves when a synchronous standby has everything read before; at once, to false, on a server that is one itself. */
+export async function waitForStandby(database: Queryable): Promise<boolean> {
+  const rows = await database.rows(`select ${COMMIT_MARKER} where not pg_is_in_recovery()`);
+  return rows.length > 0;
 }
 
 /** @returns A sentence for the operator if the service's role may not write `COMMIT_MARKER`. */

@@ -235,14 +235,7 @@ const FINDINGS: readonly {
     prepare: async (servers) => {
       const customerId = await newCustomer(servers);
       const create = (database: Database) =>
-        clientsOf(database).create(
-          {
-            customerId,
-            clientId: "a",
-            scopes: ["x"],
-          },
-          TESTER,
-        );
+        clientsOf(database).create({ customerId, clientId: "a", scopes: ["x"] }, TESTER);
       await create(servers.primary.database);
       return create;
     },
@@ -315,6 +308,14 @@ test.each(FINDINGS)("$what is reported once the standby has it", async ({ prepar
   await pair.startStandby();
   await until("it is answered", () => seen.isOver);
   expect(seen).toEqual({ isOver: true, value: answer });
+});
+
+test("events are not told by a server that has become a standby: it may have some that it committed alone", async () => {
+  const customerId = await publishEvent(pair);
+  await pair.untilReplayed();
+  const events = eventsOf(pair.database("standby"));
+  await expect(events.list({ customerId, after: 0n, limit: 1 })).rejects.toThrow("the database is read-only");
+  await expect(events.bounds(customerId)).rejects.toThrow("the database is read-only");
 });
 
 test("any change whose commit is interrupted has an unknown outcome", async () => {
