@@ -36,8 +36,14 @@ export class ConfirmedCuts {
 
   async #wait(): Promise<void> {
     const wanted = this.#wanted;
-    // A former primary has become a standby, and still has what it committed alone.
-    if (!(await waitForStandby(this.#database))) throw new DatabaseReadOnly("events are confirmed on a primary only");
+    try {
+      // A former primary has become a standby, and still has what it committed alone.
+      if (!(await waitForStandby(this.#database))) throw new DatabaseReadOnly("events are confirmed on a primary only");
+    } catch (error) {
+      // All who wait fail. What they have read may be on a former primary only: no later commit confirms it.
+      this.#wanted = this.#last;
+      throw error;
+    }
     this.published(wanted);
   }
 }

@@ -294,7 +294,7 @@ export async function findNumberFromCut(
   customerId: CustomerId,
   cut: bigint,
 ): Promise<bigint | undefined> {
-  const last = (await readLastNumbers(database, [customerId])).get(customerId) ?? 0n;
+  const { last } = await readLastNumber(database, customerId);
   const number = await firstOf(last, async (middle) => {
     const [row] = await database.rows<{ later: boolean }>(
       `select cut >= $3 as later from event
