@@ -14,6 +14,7 @@ import type { Uuid } from "../../src/std/id.ts";
 import { PASSED, reject } from "../../src/std/result.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { TESTER } from "../support/movements.ts";
+import { countBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 const MARKET = "BTCUSD" as MarketCode;
@@ -162,12 +163,7 @@ const failure = (query: Promise<unknown>): Promise<unknown> =>
   );
 
 const untilBlocked = (): Promise<void> =>
-  until("one session waits for the other", async () => {
-    const rows = await db.owner.rows(
-      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    );
-    return rows.length === 1;
-  });
+  until("one session waits for the other", async () => (await countBlocked(db)) === 1);
 
 const insert = (minimum: number, takerRate: string, makerRebate: string, ceiling: string): string =>
   `insert into fee_tier values ('${MARKET}', ${minimum}, ${takerRate}, ${makerRebate}, ${ceiling})`;

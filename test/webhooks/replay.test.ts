@@ -8,6 +8,7 @@ import { pause } from "../../src/std/pause.ts";
 import { Retention } from "../../src/webhooks/dispatching/retention.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { newId, TESTER } from "../support/movements.ts";
+import { countBlocked, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { unwrap } from "../support/results.ts";
 import { until, untilNextMillisecond } from "../support/until.ts";
 import { openSite, type Site, upTo } from "./site.ts";
@@ -162,16 +163,20 @@ test("the last thousand attempts are kept, however often a replay lets deliverie
   });
 });
 
-test("a replay of what was not delivered takes the first of what was given up, until a thousand are open", async () => {
-  const webhook = await site.webhook({ url: "https://acme.example" });
+/** Rows for the events 1 to `count`, each with the status that SQL says of its number `n`. */
+async function insertOpen({ id }: { readonly id: string }, count: number, status: string): Promise<void> {
   await site.db.owner.rows(
     `insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at,
                                    created_at, updated_at)
      select $1, n, $2, 'x', status, 1, case status when 'RETRYING' then now() end, now(), now()
-       from (select n, case n % 4 when 0 then 'RETRYING' else 'UNDELIVERED' end as status
-               from generate_series(1, 1200) n) as made`,
-    [webhook.id, site.customerId],
+       from (select n, ${status} as status from generate_series(1, $3::int) n) as made`,
+    [id, site.customerId, count],
   );
+}
+
+test("a replay of what was not delivered takes the first of what was given up, until a thousand are open", async () => {
+  const webhook = await site.webhook({ url: "https://acme.example" });
+  await insertOpen(webhook, 1_200, "case n % 4 when 0 then 'RETRYING' else 'UNDELIVERED' end");
   const replayed = unwrap(await site.idle.replay(site.customerId, webhook.id, { onlyUndelivered: true }));
   expect(replayed).toEqual({ fromNumber: undefined, events: 1_000 });
   const givenUp = upTo(1_200).filter((number) => number % 4 !== 0);
@@ -279,26 +284,17 @@ test("replays of a customer that wait for one another leave connections for ever
   await owner.transaction(async (transaction) => {
     await transaction.rows("select from webhook_progress where webhook_id = $1 for update", [webhook.id]);
     replays = Array.from({ length: 20 }, replay);
-    const waiting = `select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`;
-    await until("one waits", async () => (await owner.rows<{ count: number }>(waiting))[0]?.count !== 0);
+    await untilBlocked(site.db);
     // More than there are connections: each comes behind a replay that would have taken its.
     await Promise.all(upTo(20).map(() => database.rows("select")));
-    expect(await owner.rows(waiting)).toEqual([{ count: 1 }]);
+    expect(await countBlocked(site.db)).toBe(1);
   });
   for (const replayed of await Promise.all(replays)) expect(unwrap(replayed).events).toBe(0);
 });
 
 test("of what is given up no more is tried again than there is room for", async () => {
   const webhook = await site.webhook({ url: "https://acme.example" });
-  await site.db.owner.rows(
-    `insert into webhook_delivery (webhook_id, number, customer_id, object_id, status, attempts, next_attempt_at,
-                                   created_at, updated_at)
-     select $1, number, $2, 'x', status, 1, case status when 'RETRYING' then now() end, now(), now()
-       from generate_series(1, 1002) number,
-            lateral (select case number when 1002 then 'UNDELIVERED' else 'RETRYING' end as status) s`,
-    [webhook.id, site.customerId],
-  );
+  await insertOpen(webhook, 1_002, "case n when 1002 then 'UNDELIVERED' else 'RETRYING' end");
   const replayed = await site.idle.replay(site.customerId, webhook.id, { onlyUndelivered: true });
   expect(replayed).toEqual({ kind: "done", value: { fromNumber: undefined, events: 1_001 } });
   expect((await site.rows(webhook)).at(-1)).toBe("1002 UNDELIVERED 1");

@@ -7,15 +7,13 @@ import { type Customers, createCustomers } from "../../src/customers/customers.t
 import { createProfiles } from "../../src/customers/profiles/profiles.ts";
 import type { Webhook, WebhookSettings } from "../../src/customers/webhooks/webhook.ts";
 import { Webhooks } from "../../src/customers/webhooks/webhooks.ts";
-import { createEvents, EVENT_TYPES } from "../../src/events/events.ts";
-import { RecentTransfers } from "../../src/events/recent-transfers.ts";
+import { EVENT_TYPES } from "../../src/events/events.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { endLease } from "../../src/postgres/leases.ts";
 import { type Instant, systemClock } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { done } from "../../src/std/result.ts";
-import { createTransfers } from "../../src/transfers/transfers.ts";
 import { OutgoingRequests } from "../../src/web/outgoing-requests/outgoing-requests.ts";
 import {
   createDeliveries,
@@ -26,7 +24,7 @@ import {
 import { Pace } from "../../src/webhooks/dispatching/pace.ts";
 import { createSender } from "../../src/webhooks/signed-sender.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { openMaker } from "../support/events.ts";
+import { eventsOf, openMaker } from "../support/events.ts";
 import { newId, startLane, TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 
@@ -222,11 +220,6 @@ export async function openSite(): Promise<Site> {
     },
   };
   return site;
-}
-
-function eventsOf(database: Database) {
-  const transfers = createTransfers({ database } as never);
-  return createEvents({ database, transfers, recentTransfers: new RecentTransfers() });
 }
 
 interface Body {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
 import { TESTER } from "../../../test/support/movements.ts";
+import { countBlocked, untilBlocked } from "../../../test/support/postgres/rows-in-the-way.ts";
 import { unwrap } from "../../../test/support/results.ts";
 import { until } from "../../../test/support/until.ts";
 import { must } from "../../std/assert.ts";
@@ -318,11 +319,9 @@ test("a customer that disables clients waits for no client of another's, and has
     await transaction.rows("select from client where client_id = $1 for update", [clientId]);
     expect(await clients.disableOf(ids.next() as CustomerId, clientId, TESTER)).toBeUndefined();
     disablings = Array.from({ length: 20 }, () => clients.disableOf(customerId, clientId, TESTER));
-    const waiting = `select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`;
-    await until("one waits", async () => (await owner.rows<{ count: number }>(waiting))[0]?.count !== 0);
+    await untilBlocked(testing);
     await Promise.all(Array.from({ length: 20 }, () => database.rows("select")));
-    expect(await owner.rows(waiting)).toEqual([{ count: 1 }]);
+    expect(await countBlocked(testing)).toBe(1);
   });
   for (const disabled of await Promise.all(disablings)) expect(disabled).toMatchObject({ clientId, disabledAt: now });
 });

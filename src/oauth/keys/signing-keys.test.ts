@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
 import { TESTER } from "../../../test/support/movements.ts";
+import { countBlocked } from "../../../test/support/postgres/rows-in-the-way.ts";
 import { ClockFault, type Instant } from "../../std/clock.ts";
 import { KeyEncryption } from "./key-encryption.ts";
 import { SigningKeys } from "./signing-keys.ts";
@@ -138,20 +139,13 @@ test("rotations that meet make one new key together, and both say which", async 
   const { rotations } = await testing.owner.transaction(async (transaction) => {
     await transaction.rows("select 1 from signing_key for update");
     const rotations = Promise.all([one.rotate(TESTER), another.rotate(TESTER)]);
-    await vi.waitFor(async () => expect(await waitingForLocks()).toBe(2), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await countBlocked(testing)).toBe(2), { timeout: 10_000 });
     return { rotations };
   });
   const [first, second] = await rotations;
   expect(first).toBe(second);
   expect(await testing.database.rows("select 1 from signing_key")).toHaveLength(2);
 });
-
-async function waitingForLocks(): Promise<number> {
-  const rows = await testing.owner.rows(
-    "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-  );
-  return rows.length;
-}
 
 test("the service's own role may rotate", async () => {
   expect(await node(testing.another()).rotate(TESTER)).toMatch(/^[\w-]{43}$/);

@@ -27,15 +27,18 @@ export async function openTransaction(database: Database): Promise<Client> {
   return session;
 }
 
+/** How many sessions of the database wait for a lock. */
+export async function countBlocked({ owner, ownerConnection }: TestDatabase): Promise<number> {
+  const [row] = await owner.rows<{ count: string }>(
+    "select count(*) from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'",
+    [ownerConnection.database],
+  );
+  return Number(row?.count);
+}
+
 /** Waits until so many sessions of the service wait for a lock. */
-export function untilBlocked({ owner, ownerConnection }: TestDatabase, sessions = 1): Promise<void> {
-  return until(`${sessions} sessions wait for a lock`, async () => {
-    const [row] = await owner.rows<{ count: string }>(
-      "select count(*) from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'",
-      [ownerConnection.database],
-    );
-    return Number(row?.count) >= sessions;
-  });
+export function untilBlocked(db: TestDatabase, sessions = 1): Promise<void> {
+  return until(`${sessions} sessions wait for a lock`, async () => (await countBlocked(db)) >= sessions);
 }
 
 /** Ends the lane's connections from the server's side. */
