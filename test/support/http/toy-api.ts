@@ -56,7 +56,13 @@ export async function startToyApi(
   toyRoutes(api);
   add(api);
   const url = await api.listen({ port: 0, host: "127.0.0.1" });
-  return { api, url, logged, close: () => api.close() };
+  const close = async (): Promise<void> => {
+    const closed = api.close();
+    // A connection on which nothing was sent is not idle to Node, which would wait for its time-out.
+    api.server.closeAllConnections();
+    await closed;
+  };
+  return { api, url, logged, close };
 }
 
 export interface Answer {
