@@ -1,7 +1,7 @@
 /** The file of `--receiver-access`, whose secret no command line shows. */
-import { readFile } from "node:fs/promises";
 import type { SentWebhook } from "../../api/routes/webhooks/webhook-body.ts";
 import { WrongUsage } from "../command.ts";
+import { readInputFile } from "../input-file.ts";
 
 const ACCESS_FIELDS = ["type", "header", "token_url", "client_id", "scope", "secret"];
 
@@ -10,7 +10,7 @@ export async function accessIn(
   path: string | undefined,
 ): Promise<{ receiver_access?: SentWebhook["receiver_access"] | undefined }> {
   if (path === undefined) return {};
-  const access = objectIn(await readFile(path, "utf8"));
+  const access = objectIn((await readInputFile(path)).toString());
   const isKnown = Object.entries(access).every(
     ([name, value]) => ACCESS_FIELDS.includes(name) && typeof value === "string",
   );

@@ -1,9 +1,10 @@
 /** Checkpoint and key files. An untrustworthy file is rejected before anything is done. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { withPath } from "../../std/file-error.ts";
 import { isSignedBy, keyIdOf, readCheckpoint, type SignedCheckpoint } from "../../verify/signed-checkpoint.ts";
 import { CommandRejected } from "../command.ts";
+import { readInputFile } from "../input-file.ts";
 
 /** Writes a new key pair to `path` (mode 0600) and `path.pub`. Never overwrites a file. */
 export async function writeNewKey(path: string): Promise<{ keyId: string; publicPath: string }> {
@@ -40,7 +41,7 @@ export function readPublicKey(path: string): Promise<KeyObject> {
 }
 
 async function readKey(path: string, kind: "private" | "public", read: (pem: string) => KeyObject): Promise<KeyObject> {
-  const pem = await readFile(path, "utf8");
+  const pem = (await readInputFile(path)).toString();
   const wanted = `-----BEGIN ${kind.toUpperCase()} KEY-----`;
   const key = pem.startsWith(wanted) ? tryTo(() => read(pem)) : undefined;
   if (key?.asymmetricKeyType === "ed25519") return key;
@@ -49,7 +50,7 @@ async function readKey(path: string, kind: "private" | "public", read: (pem: str
 
 /** @param publicKey Undefined: the signature is not checked. */
 export async function readSigned(path: string, publicKey: KeyObject | undefined): Promise<SignedCheckpoint> {
-  const read = readCheckpoint(await readFile(path, "utf8"));
+  const read = readCheckpoint((await readInputFile(path)).toString());
   if (read.kind === "rejected") throw new CommandRejected(`${path} ${read.rejection}`);
   const checkpoint = read.value;
   if (publicKey === undefined) return checkpoint;

@@ -1,6 +1,5 @@
 /** `parbook payout run`: transfers from a CSV file, in bulks. */
 import { isUtf8 } from "node:buffer";
-import { readFile, stat } from "node:fs/promises";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
@@ -14,6 +13,7 @@ import {
   commandConfig,
   setAction,
 } from "../command.ts";
+import { readInputFile } from "../input-file.ts";
 import { untilStopped } from "../interruption.ts";
 import { type Progress, withProgress } from "../progress.ts";
 import { printError } from "../terminal.ts";
@@ -67,11 +67,9 @@ async function runPayout(file: string, options: Options): Promise<CommandResult>
 
 /** @throws CommandFailed if a line cannot be sent; all such lines have been printed */
 async function readFileOf(file: string): Promise<Payout> {
-  const { size } = await stat(file);
-  if (size > MOST_BYTES) throw new CommandRejected(`the file has ${size} bytes, and may have ${MOST_BYTES}: split it`);
   const { readPayout } = await import("./payout-file.ts");
   const { CsvError } = await import("csv-parse/sync");
-  const bytes = await readFile(file);
+  const bytes = await readInputFile(file, MOST_BYTES);
   // Bytes of another encoding would all become one character, and two ref_ids the same.
   if (!isUtf8(bytes)) throw new CommandRejected("the file is not UTF-8 text: save it as CSV in UTF-8");
   let payout: Payout;
@@ -161,7 +159,7 @@ function detailOf(problem: AnsweredItem["problem"]): string | undefined {
 }
 
 async function targetOf({ client, secretFile, kind, url }: Options): Promise<Target> {
-  const secret = (await readFile(secretFile, "utf8")).trim();
+  const secret = (await readInputFile(secretFile)).toString().trim();
   if (url !== undefined) return { url: url.replace(/\/+$/, ""), kind, clientId: client, secret };
   const { dataDir } = commandConfig();
   const service = await findService(dataDir);
