@@ -68,7 +68,15 @@ test("a trial says of each item what would become of it, or of the first that is
 /** What has the ref_id of an item, and moved the same, but for `changes`. */
 function found({ from, to, refId }: BulkItem, changes: Partial<Transfer> = {}): FoundTransfer {
   const same = { type: "INTERNAL_TRANSFER" as const, fromProfileId: from.profileId, toProfileId: to.profileId };
-  const transfer = { ...same, amount: amountOf(refId.slice(4)), asset: "USD", refId, ...changes } as Transfer;
+  const annotations = { fromAnnotations: {}, toAnnotations: {} };
+  const transfer = {
+    ...same,
+    ...annotations,
+    amount: amountOf(refId.slice(4)),
+    asset: "USD",
+    refId,
+    ...changes,
+  } as Transfer;
   return { transfer, record: { refId } as TransferRecord };
 }
 
@@ -90,15 +98,19 @@ test("of an atomic bulk all items exist, or the first that does leaves the other
   expect(outcomes(found(one), found(two), found(three, other))).toEqual(["not_tried", "not_tried", ["a b 3", false]]);
 });
 
-test("what has an item's ref_id is the same only if it moved as much of the asset between the same profiles", () => {
+test("what has an item's ref_id is the same only if it moved as much of the asset between the same end users' profiles", () => {
   const [item] = bulkItems("a b 1") as [BulkItem];
   const isSame = (changes: Partial<Transfer>): boolean => existing(item, found(item, changes)).isSame;
-  expect(isSame({ toAnnotations: {} })).toBe(true);
+  expect(isSame({ toAnnotations: { metadata: { note: "another" } } })).toBe(true);
   const others: Partial<Transfer>[] = [
     { type: "PLATFORM_TRANSFER" },
     { type: "WIRE_DEPOSIT", fromProfileId: undefined },
     { fromProfileId: names.c.id },
     { toProfileId: names.c.id },
+    { fromAnnotations: { accountId: "another" } },
+    { fromAnnotations: { identityId: "another" } },
+    { toAnnotations: { accountId: "another" } },
+    { toAnnotations: { identityId: "another" } },
     { asset: "EUR" as AssetCode },
     { amount: amountOf("1.01") },
   ];

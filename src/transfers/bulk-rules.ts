@@ -7,9 +7,9 @@ import type { Asset } from "../money/asset.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Rejected, reject } from "../std/result.ts";
 import { BalancesSoFar } from "./balances-so-far.ts";
-import { decideTransfer, type TransferRejection, type TransferRequest } from "./rules.ts";
+import { decideTransfer, type TransferRejection, type TransferRequest, type TransferSide } from "./rules.ts";
 import type { FoundTransfer } from "./store.ts";
-import { type TransferRecord, TYPE_OF_KIND } from "./transfer.ts";
+import { type Transfer, type TransferRecord, TYPE_OF_KIND } from "./transfer.ts";
 
 /** Whether each item takes effect on its own, or all or none. */
 export type BulkMode = "independent" | "atomic";
@@ -113,9 +113,16 @@ export function existing(item: BulkItem, { transfer, record }: FoundTransfer): E
     transfer.type === TYPE_OF_KIND[kind] &&
     transfer.fromProfileId === from.profileId &&
     transfer.toProfileId === to.profileId &&
+    areOfSameUser(from.annotations, transfer.fromAnnotations) &&
+    areOfSameUser(to.annotations, transfer.toAnnotations) &&
     transfer.asset === asset &&
     transfer.amount === amount;
   return { kind: "exists", record, isSame };
+}
+
+/** A profile may hold the money of many end users: what was paid to one of them is not what another one is to get. */
+function areOfSameUser(sent: TransferSide["annotations"], stored: Transfer["toAnnotations"]): boolean {
+  return sent?.accountId === stored.accountId && sent?.identityId === stored.identityId;
 }
 
 /**
