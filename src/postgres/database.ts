@@ -89,6 +89,8 @@ export interface DatabaseOptions {
   readonly maxConnections: number;
   /** Called when an idle pooled connection breaks. */
   readonly onIdleError: (error: Error) => void;
+  /** How long a response is waited for. A black-holed connection gives no error; a live server times out earlier. */
+  readonly responseMs?: number;
 }
 
 /** Timeouts of everything except the lane. */
@@ -104,6 +106,8 @@ const POOLED: SessionSettings = {
  */
 const MAX_COMMITTING = 6;
 
+const RESPONSE_MS = 20_000;
+
 /** How often two sessions alternate before their backends count as dedicated. */
 const ROUNDS = 8;
 
@@ -117,18 +121,19 @@ export class Database implements Queryable {
   readonly #connection: pg.ClientConfig;
   /** All open connections, pooled and dedicated. */
   readonly #clients = new Set<pg.Client>();
+  /** Of the servers' processes, as they say themselves: a pooler makes up others. */
+  readonly #pids = new WeakMap<pg.ClientBase, number>();
   #isCutOff = false;
   /** Of the last server that accepts writes. Rises with each takeover, and with a restore to an earlier time. */
   #timeline = 0;
 
   constructor(options: DatabaseOptions) {
     this.#connection = { ...options.connection, types: TYPES };
-    const { maxConnections, onIdleError } = options;
-    this.#pool = this.#openPool(maxConnections, onIdleError);
-    this.#committing = this.#openPool(Math.min(MAX_COMMITTING, maxConnections), onIdleError);
+    this.#pool = this.#openPool(options, options.maxConnections);
+    this.#committing = this.#openPool(options, Math.min(MAX_COMMITTING, options.maxConnections));
   }
 
-  #openPool(max: number, onIdleError: (error: Error) => void): pg.Pool {
+  #openPool({ onIdleError, responseMs = RESPONSE_MS }: DatabaseOptions, max: number): pg.Pool {
     const pool = new pg.Pool({
       ...this.#connection,
       max,
@@ -137,8 +142,7 @@ export class Database implements Queryable {
       // A plan that was made while a table was small must not scan it for long, even if nobody analyzes the table.
       maxLifetimeSeconds: 600,
       onConnect: async (client) => this.#accept(client, await prepareSession(client, POOLED)),
-      // A black-holed connection gives no error; a live server would have timed out the statement earlier.
-      query_timeout: 20_000,
+      query_timeout: responseMs,
     });
     // Without a listener, a connection that breaks between statements would end the process. The next statement fails.
     pool.on("connect", (client) => this.#track(client.on("error", () => undefined)));
@@ -201,10 +205,21 @@ export class Database implements Queryable {
     } catch (error) {
       // After a failure the state of the connection is uncertain, so the pool discards it.
       broken = asFault(error);
+      if (isUnanswered(error) && !this.#isCutOff) void this.#endWait(client);
       throw broken;
     } finally {
       client.release(broken);
     }
+  }
+
+  /**
+   * Ends the wait of a session for the standby when its client no longer waits. Else it would last until the standby is
+   * back, whatever becomes of the connection, and soon the server would have no room for new ones. The transaction is then
+   * committed on this server only, which its client has to reckon with anyway.
+   */
+  async #endWait(client: pg.ClientBase): Promise<void> {
+    const pid = this.#pids.get(client);
+    await this.#pool.query(END_WAIT, [pid]).catch(() => undefined);
   }
 
   /** Opens a dedicated connection. The caller ends it. */
@@ -254,7 +269,8 @@ export class Database implements Queryable {
    *
    * @throws DatabaseAway
    */
-  #accept(client: pg.ClientBase, { timeline = this.#timeline }: Session): void {
+  #accept(client: pg.ClientBase, { pid, timeline = this.#timeline }: Session): void {
+    this.#pids.set(client, pid);
     if (timeline < this.#timeline) throw new DatabaseAway(FORMER_PRIMARY);
     const isNew = timeline > this.#timeline && this.#timeline > 0;
     this.#timeline = timeline;
@@ -302,6 +318,13 @@ const FORMER_PRIMARY =
 /** Destroys the socket of a connection, in whatever state it is. */
 export function destroyConnection(client: pg.Client): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}
+
+const END_WAIT = "select pg_cancel_backend(pid) from pg_stat_activity where pid = $1 and wait_event = 'SyncRep'";
+
+/** The driver has no code for it. */
+function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && (error.message === "Query read timeout" || isUnanswered(error.cause));
 }
 
 /**

@@ -54,6 +54,8 @@ const TOKEN = "parbook.session";
 const SETUP_TIMEOUT_MS = 5_000;
 
 export interface Session {
+  /** Of the server's process. */
+  readonly pid: number;
   /** The timeline on which the server writes: a former primary is on an earlier one. Undefined on a standby. */
   readonly timeline: number | undefined;
   /** @throws SessionUnfit if the backend or the settings have changed. */
@@ -74,7 +76,7 @@ export async function prepareSession(client: ClientBase, settings: SessionSettin
   // After RESET or DISCARD the value is an empty string.
   if (first === undefined || (first.earlier ?? "") !== "") throw new SessionUnfit(SHARED);
   const timeline = await verify(client, first.pid, wanted);
-  return { timeline, verify: async () => void (await verify(client, first.pid, wanted)) };
+  return { pid: first.pid, timeline, verify: async () => void (await verify(client, first.pid, wanted)) };
 }
 
 /** Settings that PostgreSQL 13 does not know would otherwise be all that is said of it. */
