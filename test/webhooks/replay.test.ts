@@ -138,14 +138,6 @@ async function attemptsOf(webhook: Webhook): Promise<unknown> {
   return site.db.owner.rows("select count(*)::int as count from webhook_attempt where webhook_id = $1", [webhook.id]);
 }
 
-test("of the attempts of tests the last thousand are kept", async () => {
-  const receiver = await site.receiver();
-  const webhook = await site.webhook({ url: receiver.url });
-  await site.db.owner.rows(TOO_MANY_ATTEMPTS, [webhook.id, lowestId(Date.now() as Instant)]);
-  unwrap(await site.idle.test(site.customerId, webhook.id));
-  expect(await attemptsOf(webhook)).toEqual([{ count: 1_000 }]);
-});
-
 test("the last thousand attempts are kept, however often a replay lets deliveries begin anew", async () => {
   const a = await site.profile();
   const receiver = await site.receiver();
