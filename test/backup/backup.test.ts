@@ -248,7 +248,7 @@ test("a restore reports what prevents it", async () => {
   );
   expect(await rejection(place, within("none"))).toMatch(/ is not a complete backup/);
   expect(await rejection(backup, within("none"), { wal, until: "2026-11-21T01:00:00Z" })).toMatch(
-    /: it can only be restored to that time or later$/,
+    /: it can only be restored to a later time$/,
   );
   expect(await rejection(backup, within("none"), { wal, until: "2100-01-01T00:00:00Z" })).toMatch(
     /recovery ended before configured recovery target was reached/,

@@ -34,7 +34,7 @@ export interface Manifest {
   readonly started_at: string;
   /** Everything committed before this time is in the backup. */
   readonly complete_to: string;
-  /** The end of its WAL: the earliest time that the database can be restored to. */
+  /** The end of its WAL, within a millisecond: the database can be restored to any later time. */
   readonly ended_at: string;
   readonly ledger: BackupState;
   /** Listed because some copying tools drop empty directories. */

@@ -90,7 +90,7 @@ export async function restoreBackup<Value>(
 
 function checkTargetTime({ ended_at }: Manifest, until: Date | undefined): void {
   if (until === undefined || until > new Date(ended_at)) return;
-  throw new EmbeddedError(`the backup ended at ${ended_at}: it can only be restored to that time or later`);
+  throw new EmbeddedError(`the backup ended at ${ended_at}: it can only be restored to a later time`);
 }
 
 /** A restore writes to the target and empties it of earlier attempts. */
