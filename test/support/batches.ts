@@ -10,9 +10,10 @@ import {
   type Owner,
 } from "../../src/ledger/accounts.ts";
 import type { Caller } from "../../src/ledger/caller.ts";
-import type { Changes } from "../../src/ledger/decision.ts";
+import { accept, type Changes, type Claim } from "../../src/ledger/decision.ts";
 import type { Key } from "../../src/ledger/tables.ts";
 import type { Batch } from "../../src/ledger/writer/batch.ts";
+import { PendingCommand } from "../../src/ledger/writer/pending-command.ts";
 import type { RowCache } from "../../src/ledger/writer/reading/row-cache.ts";
 import { type Amount, amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
@@ -40,4 +41,12 @@ export function add(to: Batch, changes: Changes, caller: Caller = ENGINE, others
   const dependsOn = [...others, ...entries.map(({ owner, asset }) => accountKey(owner, asset))];
   to.dependOn(dependsOn);
   to.add(changes, caller, dependsOn);
+}
+
+/** A command that waits in a lane, and is accepted without changes unless its rule says otherwise. */
+export function commandOn(claims: readonly Claim[] = [], deadline = 0, more = {}): PendingCommand {
+  const decide = () => accept("done", {});
+  const command = { queueKey: "acme", caller: { house: "engine" }, dependsOn: [], claims, decide, ...more };
+  const callbacks = { resolve: () => undefined, reject: () => undefined, onComplete: () => undefined };
+  return new PendingCommand(command as never, deadline as Instant, callbacks);
 }

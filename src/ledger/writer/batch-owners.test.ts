@@ -1,14 +1,18 @@
 /** How a batch guards the owners of accounts (docs/decisions/0004-profiles-are-guarded-by-a-share-lock.md). */
 import { beforeEach, expect, test } from "vitest";
-import { add, ENGINE, move, rememberAccount } from "../../../test/support/batches.ts";
+import { add, commandOn, ENGINE, move, rememberAccount } from "../../../test/support/batches.ts";
 import { amountOf } from "../../money/amount.ts";
 import { type AssetCode, USD } from "../../money/asset.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource, type Uuid } from "../../std/id.ts";
+import { reject } from "../../std/result.ts";
 import { type Account, accountKey, accountTable, type ProfileId } from "../accounts.ts";
 import { bigintColumn, booleanColumn, changing, key, uuidColumn, versionColumn } from "../columns.ts";
-import { change, type StateRow, stateTable } from "../tables.ts";
+import { accept } from "../decision.ts";
+import { change, type Key, type StateRow, stateTable } from "../tables.ts";
 import { Batch } from "./batch.ts";
+import { Decider } from "./decider.ts";
+import { BOUNDS } from "./lane-options.ts";
 import { RowCache } from "./reading/row-cache.ts";
 
 const ids = new IdSource();
@@ -96,6 +100,27 @@ test.each([
     add(batch, { journals: [move(b, a)] });
     if (order === 1) batch.dependOn(keys, decision);
     expect(checkedHolders()).toMatchObject(isLocked);
+  }
+});
+
+test("of a group of commands, one that is rejected locks an owner whose account another one changes", () => {
+  const owner: Holder = { id: a, isActive: true, lastDeactivation: 0n, version: 5n };
+  const accounts = [a, b].map((id) => rememberAccount(cache, id, "10", 3n));
+  const keys = [ACTIVE_HOLDER, accountKey(a, USD), accountKey(b, USD)];
+  const rows = [owner, ...accounts].map((row, i) => ({ ...(keys[i] as Key), row }));
+  const accepted = commandOn([], 0, { dependsOn: keys, decide: () => accept("moved", { journals: [move(b, a)] }) });
+  const rejected = commandOn([], 0, { dependsOn: [ACTIVE_HOLDER], decide: () => reject({ code: "unknown_asset" }) });
+  for (const [group, locked] of [
+    [[accepted], []],
+    [[accepted, rejected], isLocked],
+    [[rejected, accepted], isLocked],
+  ] as const) {
+    const decider = new Decider(BOUNDS);
+    decider.remember(keys, rows, []);
+    const { batch: decided } = decider.decide(group, 1, NOW);
+    const holders = decided?.content.states.find(({ table }) => table === holderTable);
+    expect(holders?.checked).toMatchObject(locked);
+    expect(holders?.checked).toHaveLength(locked.length);
   }
 });
 

@@ -1,21 +1,15 @@
 import { expect, test } from "vitest";
+import { commandOn } from "../../../test/support/batches.ts";
 import type { AssetCode } from "../../money/asset.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { accountKey, accountTable, emptyAccount, type ProfileId } from "../accounts.ts";
-import { accept, type Claim, claimKey, type State } from "../decision.ts";
+import { accept, claimKey, type State } from "../decision.ts";
 import { Decider, type Decisions } from "./decider.ts";
 import { BOUNDS } from "./lane-options.ts";
-import { PendingCommand } from "./pending-command.ts";
+import type { PendingCommand } from "./pending-command.ts";
 
 const NOW = 1_000 as Instant;
-
-function commandOn(claims: readonly Claim[] = [], deadline = 0, more = {}): PendingCommand {
-  const decide = () => accept("done", {});
-  const command = { queueKey: "acme", caller: { house: "engine" }, dependsOn: [], claims, decide, ...more };
-  const callbacks = { resolve: () => undefined, reject: () => undefined, onComplete: () => undefined };
-  return new PendingCommand(command as never, deadline as Instant, callbacks);
-}
 
 test("batches do not go back in time with the clock, until a recovery forgets a clock that was wrong", () => {
   const decider = new Decider(BOUNDS);
