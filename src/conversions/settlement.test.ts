@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Caller } from "../ledger/caller.ts";
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Clock, Instant } from "../std/clock.ts";
-import type { Conversion } from "./conversion.ts";
+import { type Conversion, conversionTable } from "./conversion.ts";
 import { cancellationOf, settlementOf } from "./conversions.ts";
 import { Settlement } from "./settlement.ts";
 
@@ -16,23 +16,30 @@ const clock: Clock = { now: () => Date.now() as Instant };
 let settlements: number;
 let searches: (readonly unknown[])[];
 let fault: Error | undefined;
+/** If it is set, settlements and searches end when these are called. */
+let held: (() => void)[] | undefined;
+/** By a search: rows, as the driver returns them. */
+let found: object[];
 let reports: unknown[];
 let settlement: Settlement;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.parse("2026-11-21T09:30:00.000Z") });
-  [settlements, searches, fault, reports] = [0, [], undefined, []];
+  [settlements, searches, fault, held, found, reports] = [0, [], undefined, undefined, [], []];
+  const whenReleased = () => new Promise<void>((resolve) => (held === undefined ? resolve() : held.push(resolve)));
   settlement = new Settlement({
     database: {
       rows: async (_text: string, values: readonly unknown[] = []) => {
         searches.push(values);
-        return [];
+        await whenReleased();
+        return found;
       },
     } as never,
     lane: {
       execute: (async () => {
         settlements += 1;
         if (fault !== undefined) throw fault;
+        await whenReleased();
         return { kind: "done" };
       }) as unknown as Lane["execute"],
     },
@@ -43,8 +50,8 @@ beforeEach(() => {
   });
 });
 
-afterEach(async () => {
-  await settlement.stop();
+afterEach(() => {
+  settlement.stop();
   if (fault === undefined) expect(reports).toEqual([]);
   vi.useRealTimers();
 });
@@ -81,12 +88,53 @@ test("once it is stopped, what is not due yet is left to the next start", async 
   settlement.start();
   settlement.onCreated(conversion("one"));
   await vi.advanceTimersByTimeAsync(DELAY_MS - 1);
-  await settlement.stop();
+  settlement.stop();
   const searched = searches.length;
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   settlement.onCreated(conversion("two"));
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   expect([settlements, searches.length]).toEqual([0, searched]);
+});
+
+test("once it is stopped, what a search under way finds is left to the next start", async () => {
+  found = [{ ...Object.fromEntries(conversionTable.columns.map(({ name }) => [name, null])), id: "late" }];
+  settlement.start();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(settlements).toBe(1);
+  held = [];
+  await vi.advanceTimersByTimeAsync(1_000);
+  settlement.stop();
+  expect([searches.length, held.length]).toEqual([2, 1]);
+  held.shift()?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(settlements).toBe(1);
+});
+
+test("of all that is due, 500 are settled at a time, and the search asks for no more than that", async () => {
+  held = [];
+  for (let i = 0; i < 499; i += 1) settlement.onCreated(conversion(`conversion ${i}`));
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  settlement.start();
+  expect([settlements, searches.map(([, , limit]) => limit)]).toEqual([499, [1]]);
+  for (const id of ["one", "two"]) settlement.onCreated(conversion(id));
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  const searched = searches.length;
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  expect([settlements, searches.length]).toEqual([500, searched]);
+  held.shift()?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(settlements).toBe(501);
+  for (const release of held) release();
+  await vi.advanceTimersByTimeAsync(0);
+});
+
+test("10,000 wait here until they are due; the search finds what was created beyond them", async () => {
+  for (let i = 0; i < 10_001; i += 1) settlement.onCreated(conversion(`conversion ${i}`));
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  expect(settlements).toBe(10_000);
+  settlement.onCreated(conversion("later"));
+  await vi.advanceTimersByTimeAsync(DELAY_MS);
+  expect(settlements).toBe(10_001);
 });
 
 test("an outage is reported once, and when it is over with the number of failures", async () => {

@@ -41,7 +41,6 @@ export class Settlement {
   #timer: NodeJS.Timeout | undefined;
   #search: NodeJS.Timeout | undefined;
   #stopped = false;
-  #idleWaiters: (() => void)[] = [];
   /** Apart, because a search succeeds on a database that is read-only. */
   readonly #settling: Outage;
   readonly #searching: Outage;
@@ -64,12 +63,11 @@ export class Settlement {
     this.#settleDue();
   }
 
-  /** Waits for settlements in flight. Conversions that are not yet due are left to the next start. */
-  async stop(): Promise<void> {
+  /** What is not due yet is left to the next start. What is in flight ends with the lane, which is stopped later. */
+  stop(): void {
     this.#stopped = true;
     clearInterval(this.#search);
     clearTimeout(this.#timer);
-    if (this.#inFlight.size > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
   }
 
   #settleDue(): void {
@@ -98,7 +96,6 @@ export class Settlement {
       this.#settling.failed(error);
     } finally {
       this.#inFlight.delete(conversion.id);
-      if (this.#inFlight.size === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
       this.#settleDue();
     }
   }
@@ -113,6 +110,7 @@ export class Settlement {
       const [before, after] = [now - delayMs - SEARCH_MS, now + SKEW_MS] as [Instant, Instant];
       const due = await listDueConversions(database, before, after, room);
       this.#searching.succeeded();
+      if (this.#stopped) return;
       for (const conversion of due) void this.#settle(conversion);
     } catch (error) {
       this.#searching.failed(error);

@@ -166,7 +166,7 @@ export class SimulatedNode implements Process {
     this.isServing = false;
     await this.engines.stop();
     await this.#publisher?.stop();
-    await this.#settlement.stop();
+    this.#settlement.stop();
     await this.lane.stop();
   }
 
