@@ -99,6 +99,21 @@ test("a rejected request does not use up its ref_id", async () => {
   expect((await send()).kind).toBe("done");
 });
 
+test("a ref_id is claimed by the batch that commits in the end, after one that failed", async () => {
+  const [from, to] = newProfiles(2);
+  await first.fund([from], "10");
+  // The first lane does not know of it.
+  await second.lane.execute(movement({ from, to, amount: "1" }));
+  const [claim, id, before] = [{ customerId: newId(), refId: "at last" }, newId(), first.events.length];
+  const send = { from, to, amount: "2" };
+  expect(await first.lane.execute(movement({ ...send, claim: { ...claim, id } }))).toEqual({ kind: "done", value: id });
+  expect(first.events[before]).toMatchObject({ kind: "batch_failed", isContention: true });
+  expect(await db.database.rows("select id from claim where customer_id = $1", [claim.customerId])).toEqual([{ id }]);
+  for (const { lane } of [first, second])
+    expect(await lane.execute(movement({ ...send, claim }))).toEqual({ kind: "exists", id });
+  expect(await availableUsd(db.database, [from, to])).toEqual(["7", "3"]);
+});
+
 /** Stores an order that was closed two minutes ago. */
 async function insertClosedOrder(customerId: Uuid, id: Uuid): Promise<void> {
   await db.owner.rows(
