@@ -164,10 +164,20 @@ test("by UPDATED_AT a record stands at its last change, and filters of that time
     expect(await rest(`order_by=UPDATED_AT&order=DESC&limit=${limit}`)).toEqual(expected.toReversed());
   }
   const { updated_at: at } = await read(ids[2]);
-  const since = expected.slice(expected.indexOf(ids[2]));
-  expect(await rest(`order_by=UPDATED_AT&updated_at.gt=${at}`)).toEqual(since.slice(1));
-  expect(await rest(`order_by=UPDATED_AT&updated_at.gte=${at}&limit=1`)).toEqual(since);
-  expect(await rest(`statuses=PENDING&order_by=UPDATED_AT&updated_at.gte=${at}&limit=1`)).toEqual(since);
+  const place = expected.indexOf(ids[2]);
+  for (const [bound, wanted] of [
+    ["lt", expected.slice(0, place)],
+    ["lte", expected.slice(0, place + 1)],
+    ["eq", [ids[2]]],
+    ["gte", expected.slice(place)],
+    ["gt", expected.slice(place + 1)],
+  ] as const) {
+    const query = `updated_at.${bound}=${at}&limit=1`;
+    const pending = wanted.filter((id) => id !== opening);
+    expect([query, await rest(`order_by=UPDATED_AT&${query}`)]).toEqual([query, wanted]);
+    expect([query, await rest(`order_by=UPDATED_AT&statuses=PENDING&${query}`)]).toEqual([query, pending]);
+    expect([query, await rest(`order=ASC&${query}`)]).toEqual([query, wanted.toSorted()]);
+  }
 });
 
 test("steps between two pages by UPDATED_AT leave nothing out: what has changed comes again, at its new place", async () => {

@@ -318,6 +318,13 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
     onBitcoin,
     replaced,
   ]);
+  // Named when it was requested, and by no step.
+  const announced = await record("CREDIT", { cryptoNetwork: "BASE", cryptoTxHash: "0xab04" }, true);
+  for (const step of [undefined, { to: "completed" }] as const) {
+    if (step !== undefined) unwrap(await transfers.step(owner.id, announced, step, TESTER));
+    for (const further of ["", "&order_by=UPDATED_AT", `&ids=${announced}`, "&statuses=PENDING&statuses=COMPLETED"])
+      expect([further, await found(`crypto_tx_hashes=ab04${further}`)]).toEqual([further, [announced]]);
+  }
   const stranger = await service.customer("Stranger");
   const theirs = await service.call("GET", "/v2/transfer/transfers?crypto_tx_hashes=ab01", { as: stranger.token });
   expect(theirs.body.items).toEqual([]);
