@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { listDueConversions } from "../../src/conversions/store.ts";
+import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { expectProblem, expectSuccess, failingField } from "../support/problems.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
-import { until } from "../support/until.ts";
+import { until, untilNextMillisecond } from "../support/until.ts";
 
 const UNKNOWN = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -158,6 +160,28 @@ test("conversions created before and after a clock is set back are settled", asy
     await expectBooksBalance(service.db.owner);
     await service.close();
   }
+});
+
+test("the search for what is due finds the oldest first, up to a time, and what was created after another", async () => {
+  const acme = await holding.customer();
+  const mint = { profile_id: await holding.profile(acme, { USD: "10" }), source_asset: "USD", target_asset: "USDG" };
+  const made: Answer["body"][] = [];
+  for (const amount of ["1", "2", "3"]) {
+    await untilNextMillisecond();
+    made.push((await create(holding, acme, { ...mint, amount })).body);
+  }
+  const [[first, second, third], times] = [made.map(({ id }) => id), made.map(({ created_at }) => created_at)];
+  const due = async (until: string, after: string, limit = 1_000): Promise<string[]> => {
+    const bounds = [until, after].map((time) => Date.parse(time)) as [Instant, Instant];
+    return (await listDueConversions(holding.db.database, ...bounds, limit)).map(({ id }) => id);
+  };
+  const [PAST, FUTURE] = ["1970-01-01T00:00:00Z", "9999-01-01T00:00:00Z"];
+  // Behind what other tests have left.
+  const all = await due(times[2], FUTURE);
+  expect(all.slice(-3)).toEqual([first, second, third]);
+  expect(await due(times[2], FUTURE, all.length - 1)).toEqual(all.slice(0, -1));
+  expect(await due(times[1], FUTURE)).toEqual(all.slice(0, -1));
+  expect(await due(PAST, times[1])).toEqual([third]);
 });
 
 test("a settled conversion cannot be cancelled", async () => {
