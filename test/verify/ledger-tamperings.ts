@@ -138,6 +138,15 @@ export const LEDGER_TAMPERINGS: readonly Tampering[] = [
     ],
   },
   {
+    title: "one of a profile's accounts is removed",
+    sql: "delete from account where owner_id = :treasury and asset = 'PYUSD'",
+    findings: [
+      "accounts: account treasury/PYUSD is missing, but it has postings",
+      "reserve: asset PYUSD sums to -500 over all accounts, not to zero",
+      "pending: account treasury/PYUSD is missing, but has pending amounts",
+    ],
+  },
+  {
     title: "an account without postings is added",
     sql: `insert into account (owner_id, asset, available, trading, pending, at, last_deactivation, version)
           select owner_id, 'EUR', 5, 0, 0, at, 0, 1 from account where owner_id = :shop`,
