@@ -67,6 +67,11 @@ test("on a shared connection rejections wait until they are due, but only so man
   expect(sent).toEqual([0, 4, 5, 1]);
   vi.advanceTimersByTime(2);
   expect(sent).toEqual([0, 4, 5, 1, 2, 3]);
+  // Those have left, and further ones wait again.
+  pace.send(() => sent.push(6));
+  expect(sent).toEqual([0, 4, 5, 1, 2, 3]);
+  vi.runAllTimers();
+  expect(sent).toEqual([0, 4, 5, 1, 2, 3, 6]);
 });
 
 /** A toy in whose time only a test moves on; `asked` counts the requests that have come. */
