@@ -6,14 +6,15 @@ import { GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { CustomerEvent, EventFilter, EventPage, Events } from "../../events/events.ts";
 import type { Grant } from "../../oauth/tokens/grant.ts";
+import { DatabaseAway } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { Verify } from "../access/guard.ts";
 import { eventStreamRoute, type StreamBounds } from "./event-stream.ts";
 
 const READER: Grant = { ...GRANT, scopes: new Set(["events:read_event"]) };
 
-function eventOf(number: bigint): CustomerEvent {
-  const value = { id: `profile ${number}`, nickname: "n".repeat(200), createdAt: 0, updatedAt: 0 };
+function eventOf(number: bigint, customerId: string): CustomerEvent {
+  const value = { id: `of ${customerId}`, nickname: "n".repeat(200), createdAt: 0, updatedAt: 0 };
   const object = { type: "profile", value } as unknown as CustomerEvent["object"];
   return {
     id: `event ${number}` as never,
@@ -25,7 +26,7 @@ function eventOf(number: bigint): CustomerEvent {
   };
 }
 
-/** A log of events that grows when it is told to. Reading it waits while `isHeld`. */
+/** A log of each customer's events that grows when it is told to. Reading it waits while `isHeld`. */
 class Log {
   last = 0n;
   reads = 0;
@@ -52,11 +53,15 @@ class Log {
     for (const resolve of this.#held.splice(0)) resolve();
   }
 
-  async #list({ after, limit }: EventFilter): Promise<EventPage> {
+  async #list({ after, limit, customerId }: EventFilter): Promise<EventPage> {
     this.reads += 1;
     const searchedTo = after + BigInt(limit) < this.last ? after + BigInt(limit) : this.last;
     const numbers = Array.from({ length: Number(searchedTo - after) }, (_, place) => after + BigInt(place) + 1n);
-    const page = { events: numbers.map(eventOf), searchedTo, isLast: searchedTo === this.last };
+    const page = {
+      events: numbers.map((number) => eventOf(number, customerId)),
+      searchedTo,
+      isLast: searchedTo === this.last,
+    };
     if (this.isHeld) await new Promise<void>((resolve) => this.#held.push(resolve));
     return page;
   }
@@ -75,9 +80,9 @@ interface Reader {
   hasEnded: boolean;
 }
 
-function read(url: URL, after = 0): Promise<Reader> {
+function read(url: URL, after = 0, token = "good"): Promise<Reader> {
   return new Promise((resolve, reject) => {
-    const headers = { authorization: "Bearer good", "last-event-id": String(after) };
+    const headers = { authorization: `Bearer ${token}`, "last-event-id": String(after) };
     const sent = httpGet(url, { headers }, (response) => {
       const reader = { text: "", hasEnded: false };
       response.setEncoding("utf8").on("data", (part: string) => (reader.text += part));
@@ -129,6 +134,21 @@ test("a stream ends when its token does", async () => {
   await until("the stream has ended", () => reader.hasEnded);
 });
 
+test("a stream goes on while nobody can say whether its token is valid, because the database is away", async () => {
+  const log = new Log();
+  let asked = 0;
+  const url = await start(log, { checkMs: 20 }, async () => {
+    asked += 1;
+    if (asked > 1) throw new DatabaseAway("away");
+    return READER;
+  });
+  const reader = await read(url);
+  await until("it was asked a few times", () => asked > 3);
+  log.grow(1);
+  await until("it has the event", () => numbersIn(reader).length === 1);
+  expect(reader.hasEnded).toBe(false);
+});
+
 test("streams of a customer that have come equally far share what is read", async () => {
   const log = new Log();
   const url = await start(log);
@@ -146,6 +166,17 @@ test("streams of a customer that have come equally far share what is read", asyn
     [1, 2],
   ]);
   expect(log.reads).toBeLessThanOrEqual(5);
+});
+
+test("streams of two customers that have come equally far share nothing", async () => {
+  const log = new Log();
+  const url = await start(log, {}, async (customer) => ({ ...READER, customerId: customer as never }));
+  const readers: Reader[] = [];
+  for (const customer of ["acme", "other"]) readers.push(await read(url, 0, customer));
+  await until("both wait", () => log.reads === 2);
+  log.grow(1);
+  await until("each has an event", () => readers.every((reader) => numbersIn(reader).length === 1));
+  expect(readers.map(({ text }) => /"id":"of (\w+)"/.exec(text)?.[1])).toEqual(["acme", "other"]);
 });
 
 test("what was begun before the news is not shared with those who wait for it", async () => {
