@@ -32,7 +32,7 @@ async function start(): Promise<void> {
     },
     {
       limiter: new RateLimiter({ ...DEFAULT_RATES, rest: 4 }, { now: () => 1_000_000 }),
-      verify: async (token) => ({ ...GRANT, customerId: token as never, clientId: token }),
+      verify: async (token) => ({ ...GRANT, customerId: token as never, clientId: `client of ${token}` }),
     },
   );
 }

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
 import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/fair-admission.ts";
 import { Limit } from "../requests/schemas.ts";
 import { createAdmissions, releaseAdmission } from "./request-admission.ts";
@@ -34,7 +35,7 @@ interface Work {
   readonly finish: () => void;
 }
 
-/** A toy that works on whatever is sent to /work, in anybody's name: a token is its customer's id. */
+/** A toy that works on whatever is sent to /work, in anybody's name: a token is its customer's id; /open needs none. */
 async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => {
@@ -78,9 +79,14 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
       api.post("/fail", { config, schema }, async () => {
         throw new Error("a bug");
       });
+      api.get("/open", { config: { scope: "public" }, schema }, async ({ ip }) => {
+        work.running.push(ip);
+        await finished;
+        return {};
+      });
       api.get("/alive", { config: { scope: "public", admission: false }, schema }, async () => ({}));
     },
-    { admissions, verify },
+    { admissions, verify, trustedProxies: [parseNetwork("127.0.0.0/8") as Network] },
   );
   end = work.finish;
   return work;
@@ -101,6 +107,22 @@ test("a caller with many concurrent requests is served in shares beside another"
   const another = send("/work", "quiet");
   await until("the quiet one is worked for again", () => running.length === 5);
   expect(running).toEqual(["quiet", "flood", "flood", "flood", "quiet"]);
+  finish();
+  expect(await statuses([quiet, another, ...flood])).toEqual(new Array(12).fill(200));
+});
+
+test("without a token the caller is its address, and all of an IPv6 network of 64 bits are one", async () => {
+  const { running, finish } = await start();
+  const from = (address: string) => ask(toy, "/open", { token: null, headers: { "x-forwarded-for": address } });
+  const quiet = from("2001:db8:0:2::1");
+  await until("the quiet one is worked for", () => running.length === 1);
+  const flood = Array.from({ length: 10 }, (_, at) => from(`2001:db8:0:1::${at + 1}`));
+  await until("the flood has its share", () => running.length === 4);
+  const another = from("2001:db8:0:2::2");
+  await until("the quiet one is worked for again", () => running.length === 5);
+  expect(running.map((address) => address.slice(0, 12))).toEqual(
+    ["2", "1", "1", "1", "2"].map((network) => `2001:db8:0:${network}`),
+  );
   finish();
   expect(await statuses([quiet, another, ...flood])).toEqual(new Array(12).fill(200));
 });
