@@ -40,24 +40,24 @@ async function start(): Promise<void> {
 const bulk = (token: string, json: unknown = { items: [] }): Promise<Answer> =>
   ask(toy, "/bulk", { method: "POST", token, json });
 
+const kilobytes = (count: number): string[] => Array(count).fill("x".repeat(1_021));
 const remaining = ({ status, headers }: Answer) => [status, headers["ratelimit-remaining"]];
 
 test("a bulk counts as one request for each item, or for each KiB of its body if those are more", async () => {
   await start();
   finish();
   expect(remaining(await bulk("acme", { items: Array(100).fill(1) }))).toEqual([200, "1100"]);
-  expect(remaining(await bulk("acme", { items: [1], notes: Array(99).fill("x".repeat(1_021)) }))).toEqual([
-    200,
-    "1000",
-  ]);
-  expect(remaining(await bulk("acme"))).toEqual([200, "999"]);
+  expect(remaining(await bulk("acme", { items: [1], notes: kilobytes(99) }))).toEqual([200, "1000"]);
+  // Not for both.
+  expect(remaining(await bulk("acme", { items: Array(100).fill(1), notes: kilobytes(50) }))).toEqual([200, "900"]);
+  expect(remaining(await bulk("acme"))).toEqual([200, "899"]);
   // Counted before it is parsed.
-  expect(remaining(await bulk("acme", "x".repeat(99 * 1_024)))).toEqual([400, "900"]);
+  expect(remaining(await bulk("acme", "x".repeat(99 * 1_024)))).toEqual([400, "800"]);
   const wait = problem(429, "Too Many Requests", "too many requests: try again in 1 second", {
-    headers: { "ratelimit-limit": "1200", "ratelimit-remaining": "898", "ratelimit-reset": "76", "retry-after": "1" },
+    headers: { "ratelimit-limit": "1200", "ratelimit-remaining": "798", "ratelimit-reset": "101", "retry-after": "1" },
   });
-  expect(await bulk("acme", { items: Array(901).fill(1) })).toEqual(wait);
-  expect(running).toEqual(["acme", "acme", "acme"]);
+  expect(await bulk("acme", { items: Array(801).fill(1) })).toEqual(wait);
+  expect(running).toEqual(["acme", "acme", "acme", "acme"]);
 });
 
 test("a caller has four bulks at a time; further ones wait, and others do not", async () => {
