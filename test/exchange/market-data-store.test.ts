@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { orderBookBody } from "../../src/api/routes/markets/market-data.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import { listAveragePrices } from "../../src/exchange/market-data/average-prices.ts";
 import { createMarketData } from "../../src/exchange/market-data/market-data.ts";
 import { readBook, readPrices, readQuotes, writeBook } from "../../src/exchange/market-data/store.ts";
 import { amountOf } from "../../src/money/amount.ts";
@@ -80,6 +81,16 @@ test("yesterday's price is that of the last match of 24 hours ago or earlier, to
   expect(await yesterday(NOW - 1_000)).toBe(amountOf("100"));
   expect(await yesterday(NOW - 1)).toBe(amountOf("100"));
   expect(await yesterday(NOW)).toBe(amountOf("200"));
+});
+
+test("an increment is complete at the millisecond of its end", async () => {
+  const minutesUntil = async (now: number): Promise<number | undefined> => {
+    const query = { length: { increment: "ONE_MINUTE" }, before: undefined, skip: 0, limit: 1 } as const;
+    const market = { code: BTCUSD, priceDecimals: 2 };
+    const from = (NOW - 60_000) as Instant;
+    return (await listAveragePrices(db.database, market, { ...query, from }, now as Instant))?.total;
+  };
+  expect([await minutesUntil(NOW - 1), await minutesUntil(NOW), await minutesUntil(NOW + 59_999)]).toEqual([0, 1, 1]);
 });
 
 test("a range opens with its first match, and the last match is the one with the requested id", async () => {
