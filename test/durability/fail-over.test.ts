@@ -150,8 +150,14 @@ test("a former primary that runs again is not read, and connections to it end wh
   onTestFinished(() => database.close());
   const dedicated = await database.connect({});
   expect(await database.rows("select 1 as one")).toEqual([{ one: 1 }]);
-  await pair.failOver();
   const former = target.port;
+  // A standby is on no timeline of its own: it is read, and not taken for a former primary.
+  target.port = STANDBY_PORT;
+  const reading = await database.connect({});
+  expect((await reading.query("select pg_is_in_recovery() as standby")).rows).toEqual([{ standby: true }]);
+  await reading.end();
+  target.port = former;
+  await pair.failOver();
   await pair.startFormerPrimary();
   const early = await database.connect({});
   target.port = STANDBY_PORT;

@@ -86,3 +86,22 @@ test("a program that is killed in the middle of a migration has done nothing, an
   expect(await answerOf(settings, "migrate")).toEqual({ applied: all, service_role: inject("serviceRole") });
   expect(await pendingMigrations(database)).toEqual([]);
 });
+
+test("of a migration whose program has ended a long statement ends too, and holds no locks any more", async () => {
+  const { database, another } = await newDatabase();
+  const folder = await migrationsWith({
+    "0002-notes.sql": "create table note (id uuid primary key); select pg_sleep(600);",
+  });
+  const program = another();
+  onTestFinished(() => program.close());
+  const ended = migrate(program, inject("serviceRole"), { folder }).catch((error: unknown) => error);
+  const sleeping = (): Promise<unknown[]> =>
+    database.rows(
+      "select from pg_stat_activity where datname = current_database() and query like '%pg_sleep(600);' and state = 'active'",
+    );
+  await until("the migration sleeps", async () => (await sleeping()).length > 0, 150);
+  program.cutOff();
+  expect(await ended).toBeInstanceOf(Error);
+  await until("the server has noticed", async () => (await sleeping()).length === 0, 60);
+  expect(await pendingMigrations(database, folder)).toEqual(["0002-notes.sql"]);
+});
