@@ -117,7 +117,11 @@ test("a transaction that names no output is its first, and outputs are the same 
   const tenth = await one.transfers.recordExternal(onChain(to, "0x0f", "010"), TESTER);
   expect(tenth).toMatchObject({ kind: "done", value: { cryptoTxIndex: "10" } });
   expect((await one.transfers.recordExternal(onChain(to, "0x0f", "10"), TESTER)).kind).toBe("exists");
-  expect(await availableUsd(db.owner, [to.id])).toEqual(["2"]);
+  // A withdrawal has what its operator knows.
+  const withdrawal = { ...onChain(to, "0x0f"), direction: "DEBIT", type: "CRYPTO_WITHDRAWAL" } as const;
+  const left = await one.transfers.recordExternal(withdrawal, TESTER);
+  expect(left).toMatchObject({ kind: "done", value: { cryptoTxHash: "0x0f", cryptoTxIndex: undefined } });
+  expect(await availableUsd(db.owner, [to.id])).toEqual(["1"]);
 });
 
 test("a hash in hexadecimal digits is the same transaction in either case, and one in base58 is not", async () => {
