@@ -17,6 +17,8 @@ let service: TestService;
 /** Ann and Bob of the present, with what they had a month from now. */
 let ann: Desk;
 let bob: Desk;
+/** Eve had nothing a month from now. */
+let eve: Desk;
 /** A sell of Ann's in the book, of a month from now. */
 let resting: string;
 let warnings: string[];
@@ -29,13 +31,15 @@ beforeEach(async () => {
   const [maker, taker] = await openPair(service, "BTCUSD", "BTC");
   await maker.place(limit("SELL", "1", "1000"));
   expect(tell(await taker.place(limit("BUY", "1", "1000")))).toBe("FILLED 1 at 1000");
+  const newcomer = await service.customer();
+  const empty = new Desk(service, newcomer, await service.profile(newcomer), taker.market);
   resting = (await maker.place(limit("SELL", "2", "2000", { ref_id: "again" }))).id;
   await service.stop();
   vi.useRealTimers();
   warnings = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void warnings.push(JSON.parse(line).msg) });
   await service.another(ports, log);
-  [ann, bob] = await Promise.all([ofThePresent(maker), ofThePresent(taker)]);
+  [ann, bob, eve] = await Promise.all([ofThePresent(maker), ofThePresent(taker), ofThePresent(empty)]);
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -47,9 +51,9 @@ async function ofThePresent({ customer, profileId, market }: Desk): Promise<Desk
   return new Desk(service, { ...customer, token: await service.token(customer) }, profileId, market);
 }
 
-async function transfer(from: Desk, to: Desk): Promise<Answer> {
+async function transfer(from: Desk, to: Desk, kind = "internal"): Promise<Answer> {
   const body = { amount: "1", asset: "USD", from_profile_id: from.profileId, to_profile_id: to.profileId };
-  return service.call("POST", "/v2/transfer/internal", { as: from.customer.token, body });
+  return service.call("POST", `/v2/transfer/${kind}`, { as: from.customer.token, body });
 }
 
 async function get(path: string): Promise<Answer["body"]> {
@@ -109,6 +113,9 @@ test("a conversion settles, balances are current, and verify passes with a note"
     expect(await get(`${path}?at=${new Date(Date.now() + 5_000).toISOString()}`), asset).toEqual(now);
   }
 
+  // The records of a customer that has none but of the present hide nothing.
+  expect((await transfer(ann, eve, "platform")).status).toBe(200);
+  expect((await transfer(eve, ann, "platform")).status).toBe(200);
   const report = await verifyAll(service.db.database);
   expect([report.sound, report.notes]).toEqual([true, NOTES]);
   expect(formatReport(report.checks)).not.toContain("broken");
