@@ -129,6 +129,23 @@ test("a ref_id says which transfer it made only to the same command", async () =
     expect(await errorOf(argv)).toBe(other);
 });
 
+test("a ref_id of a withdrawal to one address is not that of a withdrawal to another", async () => {
+  const withdraw = (...options: string[]) => ["withdraw", ...of("USDG", "3"), "--ref-id", "chain-9", ...options];
+  await recordOf("deposit", ...of("USDG", "3"));
+  const { id } = await recordOf<{ id: string }>(...withdraw("--address", "0xAb"));
+  const errorOf = async (argv: string[]) => (await run(argv)).stderr.trim();
+  expect(await errorOf(withdraw("--address", "0xAb"))).toBe(
+    `ref_id "chain-9" was already used for this: transfer ${id}`,
+  );
+  for (const argv of [
+    withdraw("--address", "0xCd"),
+    withdraw(),
+    withdraw("--address", "0xAb", "--network", "SOLANA"),
+    withdraw("--address", "0xAb", "--tx-hash", "0xef"),
+  ])
+    expect(await errorOf(argv)).toMatch(/^ref_id "chain-9" belongs to something else, so nothing was recorded/);
+});
+
 test("another output of a transaction is another deposit", async () => {
   const other = [...ON_CHAIN.slice(0, -1), "4"];
   expect(await recordOf("deposit", ...of("USDG", "1"), ...other)).toMatchObject({ crypto_tx_index: "4" });

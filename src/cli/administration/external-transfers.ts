@@ -13,6 +13,7 @@ import { formatAmount } from "../../money/amount.ts";
 import { type Asset, USD } from "../../money/asset.ts";
 import type { Core } from "../../service/core.ts";
 import type { Uuid } from "../../std/id.ts";
+import { canonicalTransaction } from "../../transfers/transfer.ts";
 import {
   CRYPTO_NETWORKS,
   type CryptoNetwork,
@@ -146,7 +147,22 @@ function isSame(request: ExternalTransferRequest, found: TransferRecord): boolea
     found.asset === asset &&
     found.amount === amount &&
     found.type === type &&
-    (found.steps !== undefined) === (hasSteps === true)
+    (found.steps !== undefined) === (hasSteps === true) &&
+    isSameOnChain(request.details, found)
+  );
+}
+
+/** Of a withdrawal the transaction may have been learned since. */
+function isSameOnChain(details: ExternalTransferRequest["details"], found: TransferRecord): boolean {
+  const { cryptoTxHash = found.cryptoTxHash, cryptoTxIndex = found.cryptoTxIndex } = canonicalTransaction(
+    details.cryptoNetwork,
+    details,
+  );
+  return (
+    found.cryptoNetwork === details.cryptoNetwork &&
+    found.destinationAddress === details.destinationAddress &&
+    found.cryptoTxHash === cryptoTxHash &&
+    found.cryptoTxIndex === cryptoTxIndex
   );
 }
 
