@@ -162,7 +162,8 @@ async function standIn(answer: (bulks: number) => [status: number, body: object]
     const isToken = request.url === "/oauth2/token";
     if (!isToken) bulks += 1;
     const found = isToken ? ([200, { access_token: "t" }] as const) : answer(bulks);
-    if (found !== undefined) response.writeHead(found[0], { "retry-after": "0" }).end(JSON.stringify(found[1]));
+    const headers = { "retry-after": "0", location: "/elsewhere" };
+    if (found !== undefined) response.writeHead(found[0], headers).end(JSON.stringify(found[1]));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return server;
@@ -181,6 +182,27 @@ test("what could not be answered is sent again until it is", async () => {
   const { exitCode, stdout } = await payout(path, urlOfServer(server), "--json");
   expect([exitCode, JSON.parse(stdout).counts]).toEqual([0, { COMPLETED: 1 }]);
   server.close();
+});
+
+test("nothing is sent to where a server redirects, and an answer without items is none", async () => {
+  const path = await file("elsewhere.csv", HEAD, `default,${acme.defaultProfile},1,USD,elsewhere-1,`);
+  for (const [status, body] of [
+    [307, { detail: "elsewhere" }],
+    [200, { detail: "no items" }],
+  ] as const) {
+    let requests = 0;
+    const server = await standIn((bulks) => {
+      requests = bulks;
+      return bulks === 1 ? [status, body] : [200, { items: [{ index: 0, status: "COMPLETED" }] }];
+    });
+    const { exitCode, stderr } = await payout(path, urlOfServer(server));
+    server.close();
+    expect([exitCode, stderr.split("\n")[0], requests]).toEqual([
+      1,
+      `the service answers ${status}: ${body.detail}: 0 of 1 lines were answered`,
+      1,
+    ]);
+  }
 });
 
 test("Ctrl-C says how to go on, and its result can be run", async () => {

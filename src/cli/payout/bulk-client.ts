@@ -48,7 +48,8 @@ export class BulkClient {
     const body = JSON.stringify({ mode: "independent", dry_run: isDryRun, items });
     for (let attempt = 1; ; attempt += 1) {
       const { status, retryAfterMs, body: answer } = await this.#attempt(body);
-      if (status === 200) return (answer as { readonly items: readonly AnsweredItem[] }).items;
+      const { items } = (answer ?? {}) as { readonly items?: unknown };
+      if (status === 200 && Array.isArray(items)) return items as readonly AnsweredItem[];
       if (status === 401) this.#token = undefined;
       const mayPass = status === 0 || status === 401 || status === 408 || status === 429 || status >= 500;
       if (!mayPass || attempt === MOST_ATTEMPTS || (status === 401 && attempt > 2)) throw rejected(status, answer);
@@ -91,7 +92,8 @@ export class BulkClient {
   ): Promise<Attempt> {
     const signal = AbortSignal.any([this.#stopping, AbortSignal.timeout(RESPONSE_MS)]);
     try {
-      const response = await fetch(url, { method: "POST", headers, body, signal });
+      // The secret and the payments are for this server, not for one that it names.
+      const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
       const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
       const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
       return { status: response.status, retryAfterMs, body: await response.json().catch(() => undefined) };
