@@ -11,11 +11,11 @@ const BUILT = "../../dist/web/outgoing-requests/outgoing-thread.js";
 const { OutgoingThread: Thread } = (await import(BUILT)) as { OutgoingThread: typeof OutgoingThread };
 const NOT_SENT = { kind: "unanswered", reason: "cancelled", detail: "the service did not finish it" };
 
-const open = (options: ConstructorParameters<typeof OutgoingThread>[2] = {}) => {
+const open = (options: ConstructorParameters<typeof OutgoingThread>[2] = {}, timeoutMs = 15_000) => {
   const ended: Error[] = [];
   const thread = new Thread(SANDBOX, (error) => void ended.push(error), options);
   const post = async (url: string, signal?: AbortSignal) => {
-    const message = { url, headers: { "webhook-id": "1" }, body: "{}", ...(signal && { signal }) };
+    const message = { url, headers: { "webhook-id": "1" }, body: "{}", timeoutMs, ...(signal && { signal }) };
     const { ms: _ms, ...outcome } = await thread.post(message);
     return outcome.kind === "answered" ? { ...outcome, answer: outcome.answer.toString() } : outcome;
   };
@@ -62,7 +62,8 @@ test("the policy holds in the thread", async () => {
 test("a thread that is stuck is terminated: what it had has failed, and another one goes on", async () => {
   const { port } = await receiver((_request, response) => void response.end("done"));
   const main = new URL("programs/stuck-thread.mjs", import.meta.url);
-  const { post, ended } = open({ main, heartbeatMs: 300 });
+  // What it had does not wait for its own time to be up.
+  const { post, ended } = open({ main, heartbeatMs: 300 }, 300_000);
   const url = `http://127.0.0.1:${port}/`;
   expect(await post(url)).toEqual({ ...OK, answer: "done" });
   expect(await Promise.all([post(`${url}stuck`), post(url)])).toEqual([NOT_SENT, NOT_SENT]);
