@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { ask, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
@@ -7,15 +8,17 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { createAuthServer } from "../oauth/server/auth-server.ts";
 import { IdSource } from "../std/id.ts";
 import { done, reject } from "../std/result.ts";
+import { CountsPerSecond } from "../web/limits/counts-per-second.ts";
 import { createRequestLog, type RequestLogForm } from "./request-log.ts";
 
 async function toyWith(
   form: RequestLogForm,
   add: (api: Api) => void = () => undefined,
+  now?: () => number,
 ): Promise<{ toy: ToyApi; lines: Record<string, unknown>[] }> {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const toy = await startToyApi(add, { observe: createRequestLog(log, form) });
+  const toy = await startToyApi(add, { observe: createRequestLog(log, form, new CountsPerSecond(now)) });
   onTestFinished(() => toy.close());
   return { toy, lines };
 }
@@ -75,6 +78,34 @@ test("on a terminal a request is one line, without its query", async () => {
   await ask(toy, `/v2/toys/${"a".repeat(200)}?secret=hunter2`, { token: null });
   await until("it is logged", () => lines.length === 1);
   expect(lines[0]?.msg).toMatch(/^GET \/v2\/toys\/a{91}\.\.\. \d{3} [\d.]+ ms$/);
+});
+
+test("of a flood of 429 each caller has some lines, which say how many were left out; all else is logged", async () => {
+  let now = 0;
+  const add = (api: Api) => {
+    const answer = (request: FastifyRequest, reply: FastifyReply) =>
+      reply.code(Number(request.headers["x-status"])).send({});
+    api.get("/full", { config: { scope: "public" }, schema: { hide: true } }, async (...both) => answer(...both));
+    api.get("/mine", { config: { scope: "transfer:read_transfer" }, schema: { hide: true } }, async (...both) =>
+      answer(...both),
+    );
+  };
+  const { toy, lines } = await toyWith("record", add, () => now);
+  const askFor = (status: number, path = "/full", token: string | null = null) =>
+    ask(toy, path, { token, headers: { "x-status": String(status) } });
+  for (let i = 0; i < 30; i++) await askFor(429);
+  for (let i = 0; i < 12; i++) await askFor(404);
+  await askFor(429, "/mine", "good");
+  await until("all but the flood are logged", () => lines.length === 23);
+  now = 1_000;
+  await askFor(429);
+  await until("that of the next second is logged", () => lines.length === 24);
+  expect(lines.map(({ status, client, left_out }) => [status, client, left_out])).toEqual([
+    ...Array<unknown>(10).fill([429, undefined, undefined]),
+    ...Array<unknown>(12).fill([404, undefined, undefined]),
+    [429, "acme", 20],
+    [429, undefined, undefined],
+  ]);
 });
 
 test("a probe is logged if it fails, and a caller that did not wait for its response has the status 0", async () => {
