@@ -311,6 +311,57 @@ test("a client that is restricted to networks has none while its customer is dis
   expect(restricted.get(clientId)).toEqual([]);
 });
 
+/** Three clients with two secrets each, of which one has expired: two of a customer, and one of another. */
+async function threeClients() {
+  const [acme, borealis] = [ids.next() as CustomerId, ids.next() as CustomerId];
+  await testing.owner.rows(
+    "insert into customer (id, name, created_at) select id, id::text, now() from unnest($1::uuid[]) id",
+    [[acme, borealis]],
+  );
+  const create = async (of: CustomerId): Promise<ShownSecret> => {
+    const { clientId } = unwrap(await clients.create({ customerId: of, scopes: ["*"] }, TESTER));
+    return unwrap(await clients.rotateSecret(clientId, MINUTE, TESTER));
+  };
+  const [client, sibling, stranger] = [await create(acme), await create(acme), await create(borealis)];
+  now = (now + MINUTE) as Instant;
+  return { acme, client, sibling, stranger };
+}
+
+test("what is done to a client changes no other one, and its use marks one secret", async () => {
+  const { client, sibling, stranger } = await threeClients();
+  const stored = () =>
+    testing.owner.rows(
+      "select * from client join client_secret using (client_id) where client_id = any($1) order by client_id, id",
+      [[sibling.clientId, stranger.clientId]],
+    );
+  const before = await stored();
+  const { clientId, secret } = unwrap(await clients.rotateSecret(client.clientId, MINUTE, TESTER));
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toMatchObject({ kind: "done" });
+  const secrets = async () =>
+    (await secretsOf(clientId)).map(({ expires_at, last_used_at }) => ({ expires_at, last_used_at }));
+  await until("the use is recorded", async () => (await secrets()).some(({ last_used_at }) => last_used_at === now));
+  expect(await secrets()).toHaveLength(2);
+  expect(await secrets()).toContainEqual({ expires_at: now + MINUTE, last_used_at: null });
+  expect(await secrets()).toContainEqual({ expires_at: null, last_used_at: now });
+  await clients.restrict(clientId, [must(parseNetwork("192.0.2.0/24"), "a network")], TESTER);
+  await clients.disable(clientId, TESTER);
+  expect(await stored()).toEqual(before);
+});
+
+test("a customer that is disabled restricts its own clients, from that time on", async () => {
+  const { acme, sibling, stranger } = await threeClients();
+  await testing.owner.rows("update customer set disabled_at = $2 where id = $1", [acme, new Date(now)]);
+  const restricted = async (since: number) => {
+    const listed = (await clients.listRestricted(since as Instant)).map(({ clientId }) => clientId);
+    return [sibling, stranger].map(({ clientId }) => listed.includes(clientId));
+  };
+  expect(await restricted(now)).toEqual([true, false]);
+  expect(await restricted(now + 1)).toEqual([false, false]);
+  const known = async ({ clientId, secret }: ShownSecret) =>
+    (await clients.authenticate(clientId, secret, ADDRESS)).kind;
+  expect([await known(sibling), await known(stranger)]).toEqual(["rejected", "done"]);
+});
+
 test("a customer that disables clients waits for no client of another's, and has one connection", async () => {
   const { clientId } = await newClient();
   const { database, owner } = testing;
