@@ -61,9 +61,10 @@ export class News {
   }
 
   async #look(): Promise<void> {
-    const listening = [...this.#listeners.keys()];
     const seen = this.#seen;
     const last = (await findLastCut(this.#database))?.number ?? 0n;
+    // Not before: who has begun to listen meanwhile may have read what there was before this cut.
+    const listening = [...this.#listeners.keys()];
     if (seen !== undefined && last <= seen) return;
     // Who began to listen before the first look may have missed what is in it.
     const readers =

@@ -1,0 +1,45 @@
+import { expect, test, vi } from "vitest";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { News } from "./news.ts";
+
+const [acme, shop] = ["acme", "shop"] as [CustomerId, CustomerId];
+
+/** A node that publishes, with a reader of each customer; of each cut the customers who have events in it. */
+function nodeWith(cuts: CustomerId[][]) {
+  const rows = async (text: string, [from, until, customers]: readonly unknown[] = []): Promise<unknown[]> => {
+    if (!text.includes("distinct customer_id")) return [{ cut: String(cuts.length), slots: [], heads: [] }];
+    const found = new Set(cuts.slice(Number(from) - 1, Number(until)).flat());
+    return (customers as CustomerId[]).filter((id) => found.has(id)).map((customer_id) => ({ customer_id }));
+  };
+  const news = new News({ rows } as Queryable);
+  news.isPublishing = true;
+  const notified: CustomerId[] = [];
+  const ends = [acme, shop].map((id) => news.listen(id, () => void notified.push(id)));
+  return {
+    news,
+    notified,
+    end: () => {
+      for (const end of ends) end();
+    },
+  };
+}
+
+test("a reader that comes while the last cut is looked up is notified of it", async () => {
+  const { notified, end } = nodeWith([[shop]]);
+  await vi.waitFor(() => expect(notified).toEqual([acme, shop]));
+  end();
+});
+
+test("a cut of this process reaches its readers at once, and with it what another process has published before", async () => {
+  const cuts = [[acme], [shop]];
+  const { news, notified, end } = nodeWith(cuts);
+  await vi.waitFor(() => expect(notified).toHaveLength(2));
+  cuts.push([acme]);
+  news.published(3n, [acme]);
+  expect(notified.slice(2)).toEqual([acme]);
+  cuts.push([shop], [acme]);
+  news.published(5n, [acme]);
+  await vi.waitFor(() => expect(notified.slice(3)).toEqual([acme, shop]));
+  end();
+});
