@@ -125,13 +125,16 @@ test("a rotation in the first seconds leaves the first key signing until the new
   expect(keys.signing().kid).toBe(second);
 });
 
-test("a rotation removes keys whose last token has expired from the database", async () => {
+test("a rotation removes keys whose last token has expired from the database, and no others", async () => {
   const keys = await startedNode();
+  const first = keys.signing().kid;
   const second = await keys.rotate(TESTER);
-  passTime(3_600 * SECOND + 10 * MINUTE);
+  passTime(3_599 * SECOND + 10 * MINUTE);
   const third = await keys.rotate(TESTER);
-  const rows = await testing.database.rows<{ kid: string }>("select kid from signing_key order by created_at");
-  expect(rows.map((row) => row.kid)).toEqual([second, third]);
+  expect((await storedKeys()).map(({ kid }) => kid)).toEqual([first, second, third]);
+  passTime(1);
+  const fourth = await keys.rotate(TESTER);
+  expect((await storedKeys()).map(({ kid }) => kid)).toEqual([second, third, fourth]);
 });
 
 test("rotations that meet make one new key together, and both say which", async () => {
@@ -255,6 +258,16 @@ test("a minute after its retirement the private half of a key is erased, and its
     ]);
     expect(each.has(old)).toBe(true);
   }
+});
+
+test("with the private half of an older key no other one is erased: nodes may still sign with it", async () => {
+  const keys = await startedNode();
+  await keys.rotate(TESTER);
+  passTime(MINUTE - 1);
+  await keys.rotate(TESTER);
+  passTime(1);
+  await follow(keys);
+  expect((await storedKeys()).map(({ private_jwk }) => "d" in private_jwk)).toEqual([false, true, true]);
 });
 
 const CABINET = new Uint8Array(32).fill(7);
