@@ -1,20 +1,16 @@
 /** What receivers get, whatever they answer. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import type { WebhookId } from "../../src/customers/webhooks/webhooks.ts";
-import type { CustomerEvent } from "../../src/events/events.ts";
-import { IdSource } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
-import { createDeliveries } from "../../src/webhooks/deliveries.ts";
 import { Pace } from "../../src/webhooks/dispatching/pace.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { newId, TESTER } from "../support/movements.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { unwrap } from "../support/results.ts";
 import { until } from "../support/until.ts";
-import { openSite, type Receiver, type Site, upTo } from "./site.ts";
+import { openSite, type Site, upTo } from "./site.ts";
 
 const HOUR_MS = 3_600_000;
-const EVENT = { number: 1n, object: { type: "profile", value: { id: "p" } } } as unknown as CustomerEvent;
 
 let site: Site;
 beforeEach(async () => {
@@ -53,12 +49,14 @@ test("an object whose event fails blocks only itself, and goes on in order", asy
   const webhook = await site.webhook({ url: receiver.url });
   const first = (await site.lastNumber()) + 1;
   receiver.answer = ({ objects }) => (objects[0] === a ? 500 : 204);
-  site.node();
+  const { deliveries } = site.node();
   await site.change(a, a, a, b, b, b);
   const last = await site.lastNumber();
   await until("the others are accepted", () => receiver.accepted().length === 3);
   await until("the place is written", async () => (await site.progress(webhook)).readTo === last);
   expect(await site.rows(webhook)).toEqual([`${first} RETRYING 1`, `${first + 1} BLOCKED 0`, `${first + 2} BLOCKED 0`]);
+  // It is not given up yet.
+  expect(await deliveries.countUndelivered(site.customerId, [BigInt(first)])).toEqual(new Map());
   receiver.answer = () => 204;
   site.clock.aheadMs += 60_000;
   await until("all are accepted", () => receiver.accepted().length === 6);
@@ -161,12 +159,12 @@ test("a webhook that is enabled from now on lists what it did not deliver", asyn
   expect((await site.rows(webhook))[0]).toBe(`${first} UNDELIVERED 1`);
 });
 
-test("five days without one acceptance disable", async () => {
+test("five days without one acceptance disable, and begin anew when the webhook is enabled", async () => {
   const a = await site.profile();
   const receiver = await site.receiver();
   const webhook = await site.webhook({ url: receiver.url });
   receiver.answer = () => 500;
-  const { log } = site.node();
+  const { deliveries, log } = site.node();
   const isDisabled = (): boolean => log.some(({ kind }) => kind === "disabled");
   await site.change(a, await site.profile());
   // Written, each time: attempts that are two days apart would begin the five anew.
@@ -181,6 +179,14 @@ test("five days without one acceptance disable", async () => {
   }
   await until("it is disabled", isDisabled);
   expect(log.find(({ kind }) => kind === "disabled")).toMatchObject({ reason: "failing" });
+  const resume = deliveries.resume("WHERE_IT_STOOD");
+  const tried = receiver.received.length;
+  unwrap(await site.webhooks.enable(site.customerId, webhook.id, resume, TESTER));
+  await until("it fails again", () => receiver.received.length > tried);
+  receiver.answer = () => 204;
+  site.clock.aheadMs += 25 * HOUR_MS;
+  await until("both are accepted", () => receiver.accepted().length === 2);
+  expect(log.filter(({ kind }) => kind === "disabled")).toHaveLength(1);
 });
 
 test("a customer that is disabled is not posted to, and goes on where it stood", async () => {
@@ -212,6 +218,35 @@ test("a change of a webhook takes effect, without an event lost or repeated", as
     await site.change(a);
     return next.accepted().length > 0;
   });
+  const last = await site.lastNumber();
+  await until("all are accepted", () => next.accepted().at(-1) === last);
+  const all = [...former.accepted(), ...next.accepted()];
+  expect(all).toEqual(upTo(last, all[0]));
+});
+
+test("a webhook that was changed goes on once what it has accepted is written", async () => {
+  const a = await site.profile();
+  const [former, next] = [await site.receiver(), await site.receiver()];
+  const [other, added] = [await site.receiver(), await site.receiver()];
+  const webhook = await site.webhook({ url: former.url });
+  const slow = await site.webhook({ url: other.url });
+  const { deliveries } = site.node();
+  await until("both are open", () => deliveries.report().webhooks === 2);
+  const session = await openTransaction(site.db.owner);
+  await session.query("select from webhook_progress where webhook_id = $1 for update", [slow.id]);
+  await site.change(a);
+  await untilBlocked(site.db);
+  await site.change(a);
+  await until("both are accepted", () => former.accepted().length === 2);
+  const changed = { ...webhook, url: next.url, receiverSecret: undefined };
+  unwrap(await site.webhooks.update(site.customerId, webhook.id, changed, TESTER));
+  await site.webhook({ url: added.url });
+  await until("it was looked which webhooks there are", async () => {
+    await site.change(a);
+    return added.received.length > 0;
+  });
+  await session.query("rollback");
+  await session.end();
   const last = await site.lastNumber();
   await until("all are accepted", () => next.accepted().at(-1) === last);
   const all = [...former.accepted(), ...next.accepted()];
@@ -254,46 +289,6 @@ test("nothing is sent while the clock has a fault", async () => {
   site.clock.aheadMs -= 96 * HOUR_MS;
   site.clock.fault = undefined;
   await until("all are accepted", () => receiver.accepted().length === 3);
-});
-
-test("the hanging receivers of one customer together get a bounded number of requests", async () => {
-  site.longestAnswerMs = 60_000;
-  const profiles = await Promise.all(upTo(20).map(() => site.profile()));
-  const receivers = await Promise.all(upTo(6).map(() => site.receiver()));
-  for (const { url } of receivers) await site.webhook({ url });
-  const { deliveries } = site.node();
-  await site.change(...profiles);
-  const count = (of: (one: Receiver) => number) => receivers.reduce((sum, one) => sum + of(one), 0);
-  await until("all accept", () => count((one) => one.accepted().length) === 120);
-  for (const one of receivers) one.answer = () => "nothing";
-  await site.change(...profiles);
-  await until("they hang", () => count((one) => one.received.length) >= 120 + 64);
-  await pause(100);
-  expect(count((one) => one.received.length)).toBe(120 + 64);
-  expect(deliveries.report().inFlight).toBe(64);
-  for (const one of receivers) {
-    one.answer = () => 204;
-    one.hangUp();
-  }
-});
-
-test("the webhooks of one customer together get a bounded number of deliveries a second", async () => {
-  const profiles = await Promise.all(upTo(20).map(() => site.profile()));
-  const receivers = await Promise.all(upTo(8).map(() => site.receiver()));
-  for (const { url } of receivers) await site.webhook({ url, deliveryOrder: "any" });
-  await site.change(...profiles);
-  const times: number[] = [];
-  for (const one of receivers)
-    one.answer = () => {
-      times.push(performance.now());
-      return 204;
-    };
-  const perSecond = 50;
-  site.node(15_000, new Pace(() => 0, perSecond));
-  await until("all are accepted", () => times.length === 160);
-  // As many as come in a tenth of a second may come at once; the first may be on its way for longer than the last.
-  const others = 0.9 * (160 - (0.1 * perSecond + 2));
-  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan((others / perSecond) * 1_000);
 });
 
 test("a process that dies repeats what was in flight, and nothing that was accepted behind it", async () => {
@@ -341,67 +336,4 @@ test("a process that was stopped looks whose its webhooks are before it sends", 
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, intervalMs + 100);
   await until("all are accepted", () => receiver.accepted().length >= 3);
   expect(receiver.accepted()).toEqual([first, first + 1, first + 2]);
-});
-
-test("all receivers that fail together get half of the requests in flight", async () => {
-  const template = await site.webhook({ url: "https://acme.example" });
-  const failing = await site.db.owner.rows<{ id: WebhookId; customer_id: CustomerId }>(
-    `with customers as (
-       insert into customer (id, name, created_at)
-       select gen_random_uuid(), 'customer ' || n, now() from generate_series(1, 53) n returning id),
-     webhooks as (
-       insert into webhook (id, customer_id, name, url, types, body, delivery_order, deliveries_per_second, active_place,
-                            created_at, updated_at, version)
-       select gen_random_uuid(), id, 'webhook ' || place, 'https://acme.example', '{*}', 'thin', 'any', 100, place,
-              now(), now(), 1 from customers cross join generate_series(1, 10) place
-       returning id, customer_id)
-     insert into webhook_progress (webhook_id, customer_id, read_to, failing_since, version)
-     select id, customer_id, 0, now(), 1 from webhooks returning webhook_id as id, customer_id`,
-  );
-  const changed = failing.map(({ id, customer_id: customerId }) => ({
-    ...{ ...template, id, customerId },
-    ...({ deliveryOrder: "any", signingSecrets: [], receiverSecret: undefined } as const),
-  }));
-  const active = new Set(failing.map(({ id }) => id));
-  const ends: (() => void)[] = [];
-  let areHanging = true;
-  const refused = { kind: "unanswered", error: "timeout", ms: 1 } as const;
-  const deliveries = createDeliveries({
-    ...{ database: site.db.another(), clock: site.clock, ids: new IdSource(), holder: newId() },
-    events: {
-      list: async ({ after }) => ({ events: after === 0n ? [EVENT] : [], searchedTo: 1n, isLast: true }),
-      bounds: async () => ({ first: 1n, last: 1n }),
-      onNews: () => () => undefined,
-    },
-    webhooks: {
-      listActive: async (known) => ({ active, changed: known.size === 0 ? changed : [], unreadable: [] }),
-      ...{ disable: async () => false, find: async () => undefined, findDeliverable: async () => undefined },
-    },
-    sender: { send: async () => (areHanging ? new Promise((resolve) => ends.push(() => resolve(refused))) : refused) },
-    ...{ bodyOf: () => "{}", testBodyOf: () => "{}", recordDisabled: async () => undefined, log: () => undefined },
-  });
-  deliveries.start();
-  await until("half of 1,024 are in flight", () => deliveries.report().inFlight === 512);
-  await pause(200);
-  expect(deliveries.report()).toMatchObject({ webhooks: 530, failing: 530, inFlight: 512 });
-  areHanging = false;
-  for (const end of ends) end();
-  await deliveries.stop();
-});
-
-test("a receiver that never answers delays nobody else", async () => {
-  site.longestAnswerMs = 60_000;
-  const a = await site.profile();
-  const [dead, live] = [await site.receiver(), await site.receiver()];
-  const webhook = await site.webhook({ url: dead.url });
-  await site.webhook({ url: live.url });
-  dead.answer = () => "nothing";
-  site.node();
-  await site.change(a);
-  await until("both are tried", () => dead.received.length === 1 && live.accepted().length === 1);
-  await site.change(...upTo(30).map(() => a));
-  await until("the live one has all", () => live.accepted().length === 31);
-  expect([dead.received.length, (await site.progress(webhook)).isFailing]).toEqual([1, false]);
-  dead.hangUp();
-  await until("the dead one is failing", async () => (await site.progress(webhook)).isFailing);
 });
