@@ -161,6 +161,7 @@ test("what is not sealed yet is listed, and says so", async () => {
   );
   const { stdout } = await run(["audit", "writes"]);
   expect(stdout.trim().split("\n").at(-1)).toMatch(/signing_key +k1 +not sealed yet +operator: root +key revoke$/);
+  expect((await trail("--id", acme.id)).filter(({ caller }) => caller.operation === "key revoke")).toEqual([]);
   await json("key", "rotate");
   expect((await run(["audit", "writes"])).stdout).not.toContain("not sealed yet");
 });

@@ -114,6 +114,8 @@ test("a ref_id says which transfer it made only to the same command", async () =
     ...options,
   ];
   const { id } = await recordOf<{ id: string }>(...withdraw("3", "--pending"));
+  const till = ["profile", "create", "--customer", customer.id, "--nickname", "till"];
+  const { id: ofTill } = await recordOf<{ id: string }>(...till);
   const errorOf = async (argv: string[]) => (await run(argv)).stderr.trim();
   expect(await errorOf(withdraw("3.0", "--pending"))).toBe(`ref_id "wire-9" was already used for this: transfer ${id}`);
   const other =
@@ -125,6 +127,7 @@ test("a ref_id says which transfer it made only to the same command", async () =
     withdraw("3", "--pending", "--type", "SEN_WITHDRAWAL"),
     ["deposit", ...of("USD", "3"), "--ref-id", "wire-9", "--pending"],
     ["withdraw", ...of("USDG", "3"), "--ref-id", "wire-9", "--pending"],
+    ["withdraw", "--profile", ofTill, ...of("USD", "3").slice(2), "--ref-id", "wire-9", "--pending"],
   ])
     expect(await errorOf(argv)).toBe(other);
 });

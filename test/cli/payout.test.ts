@@ -1,6 +1,6 @@
 /** `parbook payout run`, with the commands of docs/payouts.md. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -155,13 +155,16 @@ test("a file in another encoding than UTF-8 is rejected, in which two ref_ids wo
 });
 
 /** Answers tokens, and bulks by this function. */
-async function standIn(answer: (bulks: number) => [status: number, body: object] | undefined): Promise<Server> {
-  let bulks = 0;
+async function standIn(
+  answer: (bulks: number, request: IncomingMessage) => [status: number, body: object] | undefined,
+): Promise<Server> {
+  let [bulks, tokens] = [0, 0];
   const server = createServer((request, response) => {
     request.resume();
     const isToken = request.url === "/oauth2/token";
-    if (!isToken) bulks += 1;
-    const found = isToken ? ([200, { access_token: "t" }] as const) : answer(bulks);
+    if (isToken) tokens += 1;
+    else bulks += 1;
+    const found = isToken ? ([200, { access_token: `t${tokens}` }] as const) : answer(bulks, request);
     const headers = { "retry-after": "0", location: "/elsewhere" };
     if (found !== undefined) response.writeHead(found[0], headers).end(JSON.stringify(found[1]));
   });
@@ -203,6 +206,21 @@ test("nothing is sent to where a server redirects, and an answer without items i
       1,
     ]);
   }
+});
+
+test("a token that is no longer accepted is replaced, and what it was sent with is sent again", async () => {
+  const tokens: (string | undefined)[] = [];
+  const server = await standIn((bulks, { headers }) => {
+    tokens.push(headers.authorization);
+    if (bulks === 2) return [401, { detail: "the token has expired" }];
+    const items = Array.from({ length: bulks === 1 ? 100 : 1 }, (_, index) => ({ index, status: "COMPLETED" }));
+    return [200, { items }];
+  });
+  const lines = Array.from({ length: 101 }, (_, i) => `default,${acme.defaultProfile},1,USD,late-${i},`);
+  const { exitCode, stdout } = await payout(await file("late.csv", HEAD, ...lines), urlOfServer(server), "--json");
+  server.close();
+  expect([exitCode, JSON.parse(stdout).counts]).toEqual([0, { COMPLETED: 101 }]);
+  expect(tokens).toEqual(["Bearer t1", "Bearer t1", "Bearer t2"]);
 });
 
 test("Ctrl-C says how to go on, and its result can be run", async () => {

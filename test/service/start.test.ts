@@ -13,6 +13,7 @@ import { rejectDemoClients, rejectSandboxData } from "../../src/service/bootstra
 import { type Config, InvalidSettings } from "../../src/service/config/config.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { testDatabase } from "../support/database.ts";
+import { freePort } from "../support/free-port.ts";
 import { TESTER } from "../support/movements.ts";
 import { startTestService } from "../support/service.ts";
 
@@ -293,6 +294,21 @@ test("readyz and healthz respond, and ready.json exists while the service runs",
   const { status, body } = await service.call("GET", "/readyz");
   expect([status, body.detail]).toEqual([503, "not ready: migrations"]);
   await service.close();
+});
+
+test("/docs is told the client of the demo, and only where nobody but this machine reaches it", async () => {
+  const demo = { bootstrap: undefined };
+  const statusWith = async (settings: Partial<Config>): Promise<number> => {
+    const { call, close } = await startTestService(settings);
+    const { status } = await call("GET", "/docs/demo-client");
+    await close();
+    return status;
+  };
+  expect(await statusWith(demo)).toBe(200);
+  expect(await statusWith({ ...demo, host: "0.0.0.0" })).toBe(404);
+  const port = await freePort();
+  expect(await statusWith({ ...demo, port, baseUrl: `http://127.0.0.1:${port}` })).toBe(404);
+  expect(await statusWith({})).toBe(404);
 });
 
 test("a data directory serves one node, also on an external database, and a rejected start changes nothing in it", async () => {

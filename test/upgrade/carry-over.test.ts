@@ -152,6 +152,18 @@ test("nothing is written while money is held, a process runs, or an account diff
   );
   await old.rows("update lease set expires_at = now()");
   await old.rows("update account set available = available - 1 where owner_id = $1 and asset = 'USD'", [SHOP]);
+  // Held in `pending`, by no conversion that is open.
+  const hold = (table: string, amount: string) =>
+    old.rows(
+      `update ${table} set available = available - $2, pending = pending + $2
+        where owner_id = $1 and asset = 'USD' and seq = (select seq from account where owner_id = $1 and asset = 'USD')`,
+      [SHOP, amount],
+    );
+  for (const table of ["posting", "account"]) await hold(table, "1");
+  expect(await rejected()).toBe(
+    'nothing was written: accounts differ from their postings (1): run "parbook verify" of 0.1\n',
+  );
+  for (const table of ["posting", "account"]) await hold(table, "-1");
   await old.rows(
     `delete from posting p using account a
       where (p.owner_id, p.asset, p.seq) = (a.owner_id, a.asset, a.seq) and a.owner_id = $1 and a.asset = 'USD'`,
