@@ -5,8 +5,10 @@ import type { CustomerId } from "../../customers/customer-id.ts";
 import { amountOf, ZERO } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
+import type { Filled } from "../book/command-effect.ts";
 import type { BookOrderId } from "../book/order.ts";
-import { NO_EXECUTION } from "../execution-id.ts";
+import { customerVolumeTable } from "../customer-volume.ts";
+import { lowestId, NO_EXECUTION } from "../execution-id.ts";
 import { marketHeadTable, marketTable } from "../market-state.ts";
 import { type Order, type OrderId, orderKey, orderTable } from "../order.ts";
 import { commitRound, type Round, takeOver } from "./takeover-and-round.ts";
@@ -79,4 +81,25 @@ test("a market is taken over with a fencing token that is not below the last one
   const takenBy = (fence: bigint) => takeOver(BTCUSD.code, fence).decide(stateOf(headRow()), NOW);
   expect(takenBy(3n)).toEqual({ kind: "rejected", rejection: { code: "fenced" } });
   for (const fence of [4n, 5n]) expect(takenBy(fence)).toMatchObject({ kind: "done", value: { fence, version: 10n } });
+});
+
+test("volume is counted on each day that the matches of a round may have, also in a market that is ahead of the clock", () => {
+  const [maker, taker] = ["maker", "taker"] as unknown as readonly [BookOrderId, BookOrderId];
+  const filled = { kind: "filled", maker, taker } as Filled;
+  const daysOf = (last: string, about: string): string[] => {
+    const head = { ...HEAD, lastExecutionId: lowestId(Date.parse(last) as Instant) };
+    const orders = new Map([maker, taker].map((id) => [id, BID]));
+    const { dependsOn } = commitRound(
+      BTCUSD,
+      { ...ROUND, head, effects: [filled], orders },
+      Date.parse(about) as Instant,
+    );
+    return dependsOn.flatMap(({ table, key }) => (table === customerVolumeTable ? (key.split("/")[1] ?? []) : []));
+  };
+  expect(daysOf("2026-11-20T09:30:00Z", "2026-11-21T09:30:00Z")).toEqual(["2026-11-21"]);
+  expect(daysOf("2026-11-20T09:30:00Z", "2026-11-21T23:59:30Z")).toEqual(["2026-11-21", "2026-11-22"]);
+  expect(daysOf("2026-11-20T09:30:00Z", "2026-11-22T00:00:30Z")).toEqual(["2026-11-21", "2026-11-22"]);
+  expect(daysOf("2026-11-22T00:00:00Z", "2026-11-22T00:00:30Z")).toEqual(["2026-11-22"]);
+  // A millisecond that is full ends early.
+  expect(daysOf("2026-11-21T23:59:59.999Z", "2026-11-21T09:30:00Z")).toEqual(["2026-11-21", "2026-11-22"]);
 });
