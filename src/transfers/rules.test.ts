@@ -206,3 +206,18 @@ test.each<[string, Partial<ExternalTransferRequest>, Asset | undefined, object]>
   const decision = decideExternalTransfer({ ...DEPOSIT, ...request }, ID, asset, stateOf(...rows), NOW);
   expect(decision).toMatchObject({ kind: "rejected", rejection });
 });
+
+test.each(["CREDIT", "DEBIT"] as const)(
+  "a %s with steps is requested at the time of its id, which is that of its record",
+  (direction) => {
+    const what = { customerId: acme, profileId: from.id, amount: amountOf("10"), asset: "USD", direction } as const;
+    const request: ExternalTransferRequest = { ...what, type: "WIRE_DEPOSIT", details: {}, hasSteps: true };
+    const at = instantOf(ID);
+    const decision = decideExternalTransfer(request, ID, USD, stateOf(...ROWS), (at + 7) as Instant);
+    const steps = { status: "requested", updatedAt: at };
+    expect(decision).toMatchObject({
+      value: { createdAt: at, steps },
+      changes: { states: [{ row: steps }], records: [{ row: { createdAt: at } }] },
+    });
+  },
+);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { amountOf } from "../../src/money/amount.ts";
+import { siblingId } from "../../src/std/id.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { TESTER } from "../support/movements.ts";
@@ -267,6 +268,22 @@ test("a used ref_id returns the first record, whatever the amount or profile of 
   expectSuccess(await move("internal", theirBody, other.token));
 });
 
+test("of a transfer between two customers events show each its own record, whichever it is asked for", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "1" }), await service.profile(other)];
+  const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD" };
+  const { id } = (await move("platform", body)).body;
+  const ids = [id, siblingId(id)];
+  const stranger = await service.customer("Stranger");
+  for (const [customer, own] of [
+    [acme, [id]],
+    [other, [siblingId(id)]],
+    [stranger, []],
+  ] as const) {
+    const found = await service.service.transfers.findRecords(customer.id, ids);
+    expect(found.map((record) => [record.id, record.customerId])).toEqual(own.map((one) => [one, customer.id]));
+  }
+});
+
 test("deposits and withdrawals are found by the hash of their transaction, in any form, the one that a step named last", async () => {
   const owner = await service.customer("Owner");
   const profileId = await service.profile(owner, { USD: "10" });
@@ -302,6 +319,10 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
   }
   expect(await found("crypto_tx_hashes=5xWq")).toEqual([onSolana]);
   expect(await found("crypto_tx_hashes=5xwq")).toEqual([]);
+  // One that could be hexadecimal digits.
+  const likeDigits = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "AB05" });
+  expect(await found("crypto_tx_hashes=AB05")).toEqual([likeDigits]);
+  expect(await found("crypto_tx_hashes=ab05")).toEqual([]);
   expect(await found("crypto_tx_hashes=0xab02")).toEqual([]);
   expect(await found("crypto_tx_hashes=ab02&crypto_tx_hashes=ab03")).toEqual([replaced]);
   expect(await found("crypto_tx_hashes=ab01&crypto_tx_hashes=0xab03")).toEqual([deposit, onBitcoin, replaced]);
