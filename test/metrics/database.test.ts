@@ -107,6 +107,12 @@ test("the clock's skew is that of the database before this machine's", async () 
   expect([behind, ahead].map((ms) => Math.round(ms / 30_000))).toEqual([2, -2]);
 });
 
+test("a coin of which nothing was issued is backed by nothing", async () => {
+  const nothing = { reserve: "0", supply: "0", gap: "0" };
+  const coins = ["PYUSD", "USDG", "USDP"].map((coin) => ({ coin, ...nothing }));
+  expect(await readOutstandingSupply(db.database)).toEqual(coins);
+});
+
 test("each coin has its own reserve and supply, whatever is wrong with them", async () => {
   const house = (name: HouseName, asset: string, slot: number, available: string) => {
     const { house, coin, custodian } = houseOf(name) ?? expect.fail(name);
