@@ -3,7 +3,7 @@ import { type TestDatabase, testDatabase } from "../../test/support/database.ts"
 import { until } from "../../test/support/until.ts";
 import { migrationsWith } from "../../test/upgrade/new-database.ts";
 import { Database } from "./database.ts";
-import { migrate, pendingMigrations, SchemaError } from "./migrations.ts";
+import { lastMigration, migrate, pendingMigrations, SchemaError } from "./migrations.ts";
 
 let all: string[];
 let db: TestDatabase;
@@ -46,14 +46,16 @@ const LATER = {
 };
 
 test("an empty database gets every migration once, in order", async () => {
-  expect(await pendingMigrations(empty)).toEqual(all);
+  expect([await pendingMigrations(empty), await lastMigration(empty)]).toEqual([all, undefined]);
   expect(await migrate(empty, inject("serviceRole"))).toEqual(all);
   expect(await migrate(empty, inject("serviceRole"))).toEqual([]);
   expect(await pendingMigrations(empty)).toEqual([]);
 
   const folder = await migrationsWith(LATER);
   expect(await pendingMigrations(empty, folder)).toEqual(Object.keys(LATER));
+  expect(await lastMigration(empty)).toBe(all.at(-1));
   expect(await migrate(empty, inject("serviceRole"), { folder })).toEqual(Object.keys(LATER));
+  expect(await lastMigration(empty)).toBe("0003-texts.sql");
   expect(await migrate(empty, inject("serviceRole"), { folder })).toEqual([]);
   await expect(pendingMigrations(empty)).rejects.toThrow("0002-notes.sql, which this program does not know");
 });

@@ -39,3 +39,22 @@ test("a failed statement that the work ignores makes a rollback of the commit, w
   await expect(ignoring).rejects.toThrow("a transaction ends with COMMIT, but here it ended with ROLLBACK");
   expect(await isStored("ignored")).toBe(false);
 });
+
+test("once it is cut off, a database runs no statement and opens no connection any more", async () => {
+  const dying = db.another();
+  await add(dying, "before");
+  const under = dying.transaction(async (transaction) => {
+    await add(transaction, "under way");
+    dying.cutOff();
+  });
+  await expect(under).rejects.toThrow();
+  const tried = [
+    () => add(dying, "after"),
+    () => add(dying.commits, "after"),
+    () => dying.transaction((transaction) => add(transaction, "after")),
+    () => dying.connect({}),
+  ];
+  for (const attempt of tried)
+    await expect(attempt()).rejects.toThrow("this process has closed its database connections");
+  expect(await Promise.all(["before", "under way", "after"].map(isStored))).toEqual([true, false, false]);
+});
