@@ -140,6 +140,8 @@ test("conversions are filtered by each of their filters", async () => {
   const LIST = "/v2/conversion/stablecoins";
   const [profile, empty] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
   const body = { profile_id: profile, amount: "1", source_asset: "USD", target_asset: "USDG" };
+  // Its nickname is kept unique as ref_ids are.
+  await post("/v2/profiles", { nickname: "open" });
   const open = (await post(LIST, { ...body, ref_id: "open" })).body;
   const { id } = (await post(LIST, body)).body;
   const closed = (await service.call("DELETE", `${LIST}/${id}`, { as: acme.token })).body;
