@@ -66,6 +66,11 @@ test.each([
      update claim set id = :low where ref_id = 'bid'`,
     'claims: order treasury/bid has the ref_id "bid", which another record holds',
   ],
+  [
+    "the legal hold of a ref_id",
+    "update claim set id = :unblocked where kind = 'legal_hold' and ref_id = 'blocked'",
+    'claims: claim acme/legal_hold/"blocked" refers to a record that is missing',
+  ],
 ])("%s is exchanged", async (_name, sql, finding) => {
   await restoreUntouched(db.owner);
   await tamper(db.owner, books, sql);
