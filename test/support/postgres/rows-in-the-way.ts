@@ -43,9 +43,13 @@ export function untilBlocked(db: TestDatabase, sessions = 1): Promise<void> {
 
 /** Ends the lane's connections from the server's side. */
 export async function terminate({ owner, ownerConnection }: TestDatabase, application = "%"): Promise<void> {
-  await owner.rows(
-    `select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = $1 and application_name like $2 and pid <> pg_backend_pid()`,
-    [ownerConnection.database, application],
-  );
+  await owner.transaction(async (transaction) => {
+    // It warns of one that has just ended by itself.
+    await transaction.rows("set local client_min_messages = 'error'");
+    await transaction.rows(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = $1 and application_name like $2 and pid <> pg_backend_pid()`,
+      [ownerConnection.database, application],
+    );
+  });
 }
