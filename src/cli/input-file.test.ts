@@ -19,6 +19,9 @@ test("a device without an end is rejected too", async () => {
   await expect(readInputFile("/dev/zero")).rejects.toEqual(rejected);
 });
 
-test("a file that is not there is named", async () => {
-  await expect(readInputFile("/not/there")).rejects.toMatchObject({ code: "ENOENT", path: "/not/there" });
+test.each([
+  ["/not/there", "ENOENT"],
+  ["/dev", "EISDIR"],
+])("what cannot be read is named: %s", async (path, code) => {
+  await expect(readInputFile(path)).rejects.toMatchObject({ code, path });
 });

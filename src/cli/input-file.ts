@@ -1,5 +1,6 @@
 /** Files that an operator names on the command line. */
 import { createReadStream } from "node:fs";
+import { withPath } from "../std/file-error.ts";
 import { CommandRejected } from "./command.ts";
 
 /** Many times what a key, a secret, a checkpoint or the access to a receiver takes. */
@@ -11,10 +12,9 @@ const SHORT_BYTES = 1_048_576;
  * @throws CommandRejected if there is more than `mostBytes`
  */
 export async function readInputFile(path: string, mostBytes = SHORT_BYTES): Promise<Buffer> {
-  const chunks: Buffer[] = [];
   // `end` is the last byte that is read: one more than there may be.
-  for await (const chunk of createReadStream(path, { end: mostBytes })) chunks.push(chunk);
-  const bytes = Buffer.concat(chunks);
+  const stream = createReadStream(path, { end: mostBytes });
+  const bytes = Buffer.concat(await withPath(path, () => stream.toArray()));
   if (bytes.length > mostBytes) throw new CommandRejected(`${path} is longer than ${mostBytes} bytes`);
   return bytes;
 }
