@@ -93,3 +93,39 @@ test("the last thousand attempts of a webhook are kept, however many the others 
   const listed = unwrap(await site.idle.listAttempts(site.customerId, webhook.id, page));
   expect(listed.map(({ id }) => id)).toEqual([attempt.id, idOf(now - 2_000, 1_100)]);
 });
+
+test("a change of a webhook changes no settings and no secrets of the others, and is its next version", async () => {
+  const { customerId, webhooks, clock } = site;
+  const access = { receiverAccess: { kind: "api_key", header: "X-Api-Key" }, receiverSecret: "open sesame" } as const;
+  const settingsOf = ({ id: _, ...settings }: Webhook) => ({ ...settings, receiverSecret: undefined });
+  for (const one of [webhook, other])
+    unwrap(await webhooks.update(customerId, one.id, { ...settingsOf(one), ...access }, TESTER));
+  const rowsOf = async ({ id }: Webhook) => [
+    await site.db.owner.rows("select * from webhook where id = $1", [id]),
+    await site.db.owner.rows("select * from webhook_secret where webhook_id = $1 order by id", [id]),
+  ];
+  const versionOf = async () => {
+    const [row] = await site.db.owner.rows<{ version: string; updated_at: Instant }>(
+      "select version, updated_at from webhook where id = $1",
+      [webhook.id],
+    );
+    return { version: Number(row?.version), updatedAt: row?.updated_at ?? 0 };
+  };
+  const before = await rowsOf(other);
+  expect(before[1]).toHaveLength(3);
+  for (const act of [
+    () => webhooks.update(customerId, webhook.id, settingsOf(webhook), TESTER),
+    () => webhooks.rotateSecret(customerId, webhook.id, 60_000, TESTER),
+    () => webhooks.disableBy(TESTER, customerId, webhook.id),
+    () => webhooks.enable(customerId, webhook.id, site.idle.resume("NOW"), TESTER),
+    () => webhooks.delete(customerId, webhook.id, TESTER),
+  ]) {
+    const { version, updatedAt } = await versionOf();
+    clock.aheadMs += 1_000;
+    unwrap<unknown>(await act());
+    const changed = await versionOf();
+    expect(changed.version).toBe(version + 1);
+    expect(changed.updatedAt).toBeGreaterThanOrEqual(updatedAt + 1_000);
+    expect(await rowsOf(other)).toEqual(before);
+  }
+});
