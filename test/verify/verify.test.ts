@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Database } from "../../src/postgres/database.ts";
+import { examine } from "../../src/verify/check.ts";
+import { reserveExamination } from "../../src/verify/ledger/reserve.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
+import { until } from "../support/until.ts";
 import { makeSmallBooks, type SmallBooks } from "./small-ledger.ts";
 
 let db: TestDatabase;
@@ -47,5 +52,31 @@ test("verify finds nothing while money moves at full speed", async () => {
   }
   moving = false;
   await Promise.all(movers);
+  await expectBooksBalance(db.database);
+});
+
+test("the sums over all accounts may take longer than a response is waited for elsewhere", async () => {
+  const database = new Database({
+    connection: db.connection,
+    maxConnections: 1,
+    onIdleError: () => undefined,
+    responseMs: 300,
+  });
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("lock table account");
+  const verified = examine(database, [reserveExamination]);
+  await untilBlocked(db);
+  await until("it has waited for longer", async () => {
+    const [row] = await db.owner.rows<{ is_longer: boolean }>(
+      `select clock_timestamp() - query_start > interval '500 milliseconds' as is_longer
+         from pg_stat_activity where datname = $1 and wait_event_type = 'Lock'`,
+      [db.connection.database],
+    );
+    return row?.is_longer ?? true;
+  });
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect(await verified).toMatchObject([{ check: "reserve", broken: 0 }]);
+  await database.close();
   await expectBooksBalance(db.database);
 });

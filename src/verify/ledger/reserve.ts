@@ -52,7 +52,8 @@ async function readSums(database: Database): Promise<Sum[]> {
         group by a.asset, k.kind, a.house, a.coin order by a.asset, a.house, a.coin`,
     );
     return rows.map((row) => ({ ...row, amount: amountOf(row.amount) }));
-  });
+    // Else its answer would not be waited for that long.
+  }, "any time");
 }
 
 /** Other kinds may exist, from which this program posts nothing. */
