@@ -99,7 +99,7 @@ export function createTransfers(parts: Parts): Transfers {
     findExisting: (bulk) => findExisting(parts, bulk),
     tryMoves: (bulk, mode, caller) => tryMoves(parts, bulk, mode, caller),
     deposit: (request, caller) => deposit(parts, request, caller),
-    recordExternal: (request, caller) => cross(parts, { ...request, details: canonical(request) }, caller),
+    recordExternal: (request, caller) => cross(parts, { ...request, details: canonicalDetails(request) }, caller),
     step: (customerId, id, step, caller) => takeStep(parts, customerId, id, step, caller),
     deactivate: (customerId, profileId, caller) => deactivate(parts, customerId, profileId, caller),
     find: (customerId, id) => findTransfer(database, customerId, id),
@@ -153,7 +153,8 @@ function deposit(
   });
 }
 
-function canonical({
+/** As they are stored. */
+export function canonicalDetails({
   details,
   direction,
 }: Pick<ExternalTransferRequest, "details" | "direction">): ExternalTransferRequest["details"] {

@@ -97,7 +97,7 @@ test.each<[string, string, string[], RegExp]>([
     "withdraw",
     "USDG",
     ["--ref-id", "chain-1"],
-    /^ref_id "chain-1" belongs to something else, so nothing was recorded: transfer [0-9a-f-]{36} is a CRYPTO_DEPOSIT of 1000 USDG of profile [0-9a-f-]{36}\. Choose another ref_id$/,
+    /^ref_id "chain-1" belongs to something else, so nothing was recorded: transfer [0-9a-f-]{36} is a CRYPTO_DEPOSIT of 1000 USDG of profile [0-9a-f-]{36}, to 7xKX on SOLANA, transaction 5xWq\/3\. Choose another ref_id$/,
   ],
 ])("parbook %s of %s with %j is rejected", async (command, asset, options, why) => {
   const { exitCode, stdout, stderr } = await run([command, ...of(asset, "1"), ...options]);
@@ -147,6 +147,36 @@ test("a ref_id of a withdrawal to one address is not that of a withdrawal to ano
     withdraw("--address", "0xAb", "--tx-hash", "0xef"),
   ])
     expect(await errorOf(argv)).toMatch(/^ref_id "chain-9" belongs to something else, so nothing was recorded/);
+});
+
+test("a ref_id of one output of a transaction is not that of another, and says where its money went", async () => {
+  const withdraw = (network: string, address: string, hash: string, index: string) => [
+    ...["withdraw", ...of("USDG", "2"), "--ref-id", "chain-3", "--memo", `to ${address}`],
+    ...["--network", network, "--address", address, "--tx-hash", hash, "--tx-index", index],
+  ];
+  const { id } = await recordOf<{ id: string }>(...withdraw("ETHEREUM", "0xA", "0xAB", "7"));
+  const errorOf = async (argv: string[]) => (await run(argv)).stderr.trim();
+  const same = `ref_id "chain-3" was already used for this: transfer ${id}`;
+  expect(await errorOf(withdraw("ETHEREUM", "0xA", "ab", "07"))).toBe(same);
+  const other =
+    `ref_id "chain-3" belongs to something else, so nothing was recorded: transfer ${id} is a CRYPTO_WITHDRAWAL of 2 USDG of ` +
+    `profile ${customer.default_profile_id}, to 0xA on ETHEREUM, transaction 0xab/7. Choose another ref_id`;
+  for (const argv of [
+    withdraw("ETHEREUM", "0xB", "0xAB", "7"),
+    withdraw("BASE", "0xA", "0xAB", "7"),
+    withdraw("ETHEREUM", "0xA", "0xAC", "7"),
+    withdraw("ETHEREUM", "0xA", "0xAB", "8"),
+    withdraw("ETHEREUM", "0xA", "0xAB", "7").slice(0, -2),
+  ])
+    expect(await errorOf(argv)).toBe(other);
+});
+
+test("the transaction that a withdrawal got with a later step makes it no other", async () => {
+  const withdraw = ["withdraw", ...of("USDG", "2"), "--ref-id", "chain-4", "--address", "0xA", "--pending"];
+  const { id } = await recordOf<{ id: string }>(...withdraw);
+  await recordOf("transfer", "approve", id);
+  await recordOf("transfer", "send", id, "--tx-hash", "0xab");
+  expect((await run(withdraw)).stderr.trim()).toBe(`ref_id "chain-4" was already used for this: transfer ${id}`);
 });
 
 test("another output of a transaction is another deposit", async () => {

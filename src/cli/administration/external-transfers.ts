@@ -13,10 +13,10 @@ import { formatAmount } from "../../money/amount.ts";
 import { type Asset, USD } from "../../money/asset.ts";
 import type { Core } from "../../service/core.ts";
 import type { Uuid } from "../../std/id.ts";
-import { canonicalTransaction } from "../../transfers/transfer.ts";
 import {
   CRYPTO_NETWORKS,
   type CryptoNetwork,
+  canonicalDetails,
   createTransfers,
   type ExternalTransferRequest,
   type ExternalTransferType,
@@ -136,33 +136,30 @@ async function existing(core: Core, request: ExternalTransferRequest, id: Uuid):
   const { type, amount, asset, profileId } = found;
   return (
     `${ref} belongs to something else, so nothing was recorded: transfer ${id} is a ${type} of ${formatAmount(amount)} ` +
-    `${asset} of profile ${profileId}${found.steps !== undefined ? ", with steps" : ""}. Choose another ref_id`
+    `${asset} of profile ${profileId}${onChainText(found)}${found.steps !== undefined ? ", with steps" : ""}. Choose another ref_id`
   );
 }
 
+function onChainText({ cryptoNetwork, destinationAddress, cryptoTxHash, cryptoTxIndex }: TransferRecord): string {
+  if (cryptoNetwork === undefined) return "";
+  const to = destinationAddress === undefined ? "" : ` to ${destinationAddress}`;
+  const transaction = [cryptoTxHash, cryptoTxIndex].filter((part) => part !== undefined).join("/");
+  return `,${to} on ${cryptoNetwork}${transaction === "" ? "" : `, transaction ${transaction}`}`;
+}
+
+/** Where money goes to, and the transaction that it came with, are as much of a request as its amount is. */
+const DETAILS = ["cryptoNetwork", "destinationAddress", "cryptoTxHash", "cryptoTxIndex"] as const;
+
 function isSame(request: ExternalTransferRequest, found: TransferRecord): boolean {
   const { profileId, asset, amount, type, hasSteps } = request;
+  const details = canonicalDetails(request);
   return (
     found.profileId === profileId &&
     found.asset === asset &&
     found.amount === amount &&
     found.type === type &&
     (found.steps !== undefined) === (hasSteps === true) &&
-    isSameOnChain(request.details, found)
-  );
-}
-
-/** Of a withdrawal the transaction may have been learned since. */
-function isSameOnChain(details: ExternalTransferRequest["details"], found: TransferRecord): boolean {
-  const { cryptoTxHash = found.cryptoTxHash, cryptoTxIndex = found.cryptoTxIndex } = canonicalTransaction(
-    details.cryptoNetwork,
-    details,
-  );
-  return (
-    found.cryptoNetwork === details.cryptoNetwork &&
-    found.destinationAddress === details.destinationAddress &&
-    found.cryptoTxHash === cryptoTxHash &&
-    found.cryptoTxIndex === cryptoTxIndex
+    DETAILS.every((name) => found[name] === details[name])
   );
 }
 
