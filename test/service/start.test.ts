@@ -130,6 +130,25 @@ test("an invalid bootstrap file prevents the start, and every error is listed", 
   await expect(startTestService({ bootstrap: await bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
 });
 
+test("a bootstrap file that names something twice is rejected: of two opening balances one would be lost", async () => {
+  const client = { client_id: "acme", client_secret: "a secret", scopes: ["*"] };
+  const profiles = [
+    { nickname: "vault", balances: { USD: "1" } },
+    { nickname: "vault", balances: { USD: "2" } },
+    { id: PROFILE, nickname: "desk" },
+    { id: PROFILE, nickname: "till", balances: { USD: "3" } },
+  ];
+  const file = { customers: [{ name: "Acme", clients: [client, client], profiles }] };
+  await expect(startTestService({ bootstrap: await bootstrapFile(file) })).rejects.toThrow(
+    [
+      "the bootstrap file cannot be applied:",
+      '  client "acme": it is there more than once',
+      '  profile "vault": the nickname is there more than once',
+      `  profile "till": the id ${PROFILE} is there more than once`,
+    ].join("\n"),
+  );
+});
+
 test("a bootstrap file with an id of another customer is rejected as a whole", async () => {
   const service = await startTestService({ bootstrap: await bootstrapFile(ACME) });
   const rows = () =>

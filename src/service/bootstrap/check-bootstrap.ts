@@ -1,6 +1,6 @@
 /**
  * Checks a bootstrap file against scopes, the catalogue and the database, before anything of it is applied. An id that
- * belongs to another customer is rejected.
+ * belongs to another customer is rejected, and so is what a customer has twice: of it only the first would take effect.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -32,20 +32,45 @@ export async function checkBootstrap(
   );
   // The first entry of the file that names a free id owns it from then on.
   const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles) };
+  const named = new Set<string>();
   const lines = file.customers.flatMap((customer) => {
+    const isRepeated = (kind: string, name: string | undefined): boolean => {
+      if (name === undefined) return false;
+      const key = JSON.stringify([customerIdOf(customer), kind, name]);
+      const wasThere = named.has(key);
+      named.add(key);
+      return wasThere;
+    };
     const isOthers = (of: Map<string, CustomerId>, id: string): boolean => {
       const owner = of.get(id) ?? customerIdOf(customer);
       of.set(id, owner);
       return owner !== customerIdOf(customer);
     };
     return [
-      ...(customer.clients ?? []).flatMap((entry) => clientFaults(entry, isOthers(owners.clients, entry.client_id))),
-      ...(customer.profiles ?? []).flatMap((entry) =>
-        profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
-      ),
+      ...(customer.clients ?? []).flatMap((entry) => [
+        ...(isRepeated("client", entry.client_id)
+          ? [`  client ${JSON.stringify(entry.client_id)}: it is there more than once`]
+          : []),
+        ...clientFaults(entry, isOthers(owners.clients, entry.client_id)),
+      ]),
+      ...(customer.profiles ?? []).flatMap((entry) => [
+        ...repeatedIn(entry, isRepeated),
+        ...profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
+      ]),
     ];
   });
   if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);
+}
+
+function repeatedIn(
+  { id, nickname }: ProfileEntry,
+  isRepeated: (kind: string, name: string | undefined) => boolean,
+): string[] {
+  const profile = `  profile ${JSON.stringify(nickname)}: the`;
+  return [
+    ...(isRepeated("nickname", nickname) ? [`${profile} nickname is there more than once`] : []),
+    ...(isRepeated("id", id) ? [`${profile} id ${id} is there more than once`] : []),
+  ];
 }
 
 function clientFaults({ client_id: id, scopes }: ClientEntry, isOthers: boolean): string[] {
