@@ -88,6 +88,16 @@ test("what is older than it is kept is removed, a day of events an hour, and no 
   expect(await readFirstCut(db.database)).toBe(4n);
 });
 
+test("cuts of many events are removed a few at a time: their publisher waits for it", async () => {
+  await db.owner.rows("update event_cut set at = at - interval '401 days', events = 40000 where cut < 5");
+  const firsts: bigint[] = [];
+  for (const minutes of [60, 1, 1]) {
+    await runFor(minutes);
+    firsts.push(await readFirstCut(db.database));
+  }
+  expect(firsts).toEqual([1n, 3n, 5n]);
+});
+
 test("verify finds the states of removed events without reading the whole chain", async () => {
   for (const text of ["one", "two"]) {
     await books.describe(text);
