@@ -1,10 +1,12 @@
 /** What is done to one webhook of a customer changes no other one. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { readActiveVersions } from "../../src/customers/webhooks/store.ts";
 import type { Webhook } from "../../src/customers/webhooks/webhook.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { lowestId } from "../../src/std/id.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { TESTER } from "../support/movements.ts";
+import { newId, TESTER } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { openSite, type Site } from "./site.ts";
 
@@ -128,4 +130,15 @@ test("a change of a webhook changes no settings and no secrets of the others, an
     expect(changed.updatedAt).toBeGreaterThanOrEqual(updatedAt + 1_000);
     expect(await rowsOf(other)).toEqual(before);
   }
+});
+
+test("a customer that is disabled stops its own webhooks, and no others", async () => {
+  const { customers, db, customerId } = site;
+  const another = newId() as CustomerId;
+  unwrap(await customers.ensure(another, "Another", TESTER));
+  unwrap(await customers.disable(another, TESTER));
+  const both = [webhook, other].map(({ id, version }) => [id, version] as const);
+  expect(await readActiveVersions(db.database)).toEqual(new Map(both));
+  unwrap(await customers.disable(customerId, TESTER));
+  expect(await readActiveVersions(db.database)).toEqual(new Map());
 });
