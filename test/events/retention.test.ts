@@ -98,6 +98,21 @@ test("cuts of many events are removed a few at a time: their publisher waits for
   expect(firsts).toEqual([1n, 3n, 5n]);
 });
 
+test("what cannot be removed is listed on, and removed later", async () => {
+  await db.owner.rows("update event_cut set at = at - interval '401 days' where cut < 5");
+  await runFor(60);
+  const before = await stored();
+  await db.owner.rows("create function fail() returns trigger language plpgsql as 'begin raise ''no''; end'");
+  await db.owner.rows("create trigger fail before delete on event for each row execute function fail()");
+  await expect(retention.run()).rejects.toThrow("no");
+  expect(await readFirstCut(db.database)).toBe(1n);
+  expect(await stored()).toEqual(before);
+  await db.owner.rows("drop function fail cascade");
+  await retention.run();
+  expect(await readFirstCut(db.database)).toBe(5n);
+  expect((await stored()).length).toBeLessThan(before.length);
+});
+
 test("verify finds the states of removed events without reading the whole chain", async () => {
   for (const text of ["one", "two"]) {
     await books.describe(text);

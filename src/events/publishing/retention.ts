@@ -59,8 +59,9 @@ export class Retention {
 }
 
 /**
- * First says from where on events are listed, then removes what is before: no list has holes. Of each customer the last row
- * stays, from which its numbers go on, and the last one of each object that may still change, for its state.
+ * Says from where on events are listed and removes what is before, or neither: what stayed would never be looked at again.
+ * Of each customer the last row stays, from which its numbers go on, and the last one of each object that may still change,
+ * for its state.
  *
  * @returns whether there is more to remove
  */
@@ -72,7 +73,9 @@ async function removeOldCuts(database: Database, first: bigint, wanted: bigint):
     next = cut.number + 1n;
     events += cut.events;
   }
-  await setFirstCut(database.commits, next);
-  await removeRowsOfCuts(database.commits, first, next - 1n, next);
+  await database.transaction(async (transaction) => {
+    await setFirstCut(transaction, next);
+    await removeRowsOfCuts(transaction, first, next - 1n, next);
+  });
   return next < wanted;
 }
