@@ -37,7 +37,9 @@ const FRAMEWORK_PROBLEMS: Readonly<Record<string, (request: FastifyRequest) => P
 /** @returns undefined for a bug */
 export function knownProblem(thrown: unknown, request: FastifyRequest): Problem | undefined {
   if (thrown instanceof Problem) return thrown;
-  if (thrown instanceof Unavailable || thrown instanceof ClockFault) return unavailable(thrown.message, thrown);
+  // Not logged: a bound that one caller may run into all day. The metrics count these by reason.
+  if (thrown instanceof Unavailable) return unavailable(thrown.message);
+  if (thrown instanceof ClockFault) return unavailable(thrown.message, thrown);
   if (thrown instanceof OutcomeUnknown && request.method !== "GET") {
     return unavailable(`${thrown.message}: check the outcome before you retry`, thrown);
   }

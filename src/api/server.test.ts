@@ -143,11 +143,13 @@ test("what is thrown without being an error is a bug too", async () => {
   expect((await ask(toy, "/throw")).status).toBe(500);
 });
 
-test("a fault of the lane, of the clock or of the database is a 503 to be tried again", async () => {
+test("a fault of the lane, of the clock or of the database is a 503 to be tried again, and a bound is not logged", async () => {
   const headers = { "retry-after": "1" };
   for (const fault of [new Unavailable("it is not known yet"), new ClockFault("the clock of this node is wrong")]) {
     await startThrowing(fault);
     expect(await ask(toy, "/throw")).toEqual(problem(503, "Service Unavailable", fault.message, { headers }));
+    const faults = toy.logged.filter(({ msg }) => msg === "request failed: fault");
+    expect(faults).toHaveLength(fault instanceof ClockFault ? 1 : 0);
     await toy.close();
   }
   await startThrowing(new DatabaseAway("the database cannot be reached", { cause: new Error("10.0.0.7 rejected") }));
