@@ -52,7 +52,7 @@ test("on closing, requests under way are finished, and those that still arrive a
   await once(toy.api.server, "connection");
   const underWay = sendRaw("GET /slow HTTP/1.1\r\nHost: toy\r\n\r\n");
   await started.given;
-  const closed = toy.close();
+  const closed = toy.api.close();
   await until("the server no longer listens", () => !toy.api.server.listening);
 
   late.write("GET /v2/toys HTTP/1.1\r\nHost: toy\r\nX-Request-Id: r-1\r\n\r\n");
@@ -82,7 +82,7 @@ test("on closing, an idle connection that is kept alive does not hold it up", as
       .end();
   });
   const started = performance.now();
-  await toy.close();
+  await toy.api.close();
   expect(performance.now() - started).toBeLessThan(5_000);
   agent.destroy();
 });

@@ -341,7 +341,7 @@ test("on closing readers get a close frame, and those that ignore it are disconn
   await start();
   const reader = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   const deaf = await stuck("/marketdata/BTCUSD");
-  const closing = toy.close();
+  const closing = toy.api.close();
   expect(await reader.closed).toBe("1001 the service is shutting down");
   await closing;
   await once(deaf.resume(), "close");
@@ -362,7 +362,7 @@ test("a handshake that is in progress when the service closes is cut off and doe
   });
   const late = new FeedClient(toy.url, "/marketdata/BTCUSD");
   await until("the handshake has come", () => arrived);
-  const closing = toy.close();
+  const closing = toy.api.close();
   await until("the server no longer listens", () => !toy.api.server.listening);
   goOn();
   expect(await late.closed).toBe("1006");

@@ -104,7 +104,7 @@ test("an offer that is passed over leaves its connection the time-outs that Node
   const half = connect(Number(port), hostname).on("error", () => undefined);
   half.write(get("/v2/toys", ...WEBSOCKET));
   await once(half, "data");
-  await Promise.all([once(half, "close"), toy.close()]);
+  await Promise.all([once(half, "close"), toy.api.close()]);
 });
 
 test("a rejected handshake's connection times out after five seconds, and a reader's never does", async () => {
