@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
 import { must } from "../std/assert.ts";
-import { releaseLease, renewLease, takeLease } from "./leases.ts";
+import { endLease, releaseLease, releaseLeasesOf, renewLease, takeLease } from "./leases.ts";
 
 const LONG = 600_000;
 
@@ -72,6 +72,18 @@ test("a released lease is free at once, and only its holder can release it", asy
   await releaseLease(db.database, first);
   expect(await takeLease(db.database, "released", "third", LONG)).toBeUndefined();
   expect(await renewLease(db.database, second, LONG)).toBe(true);
+});
+
+test("what ends a lease ends no other one", async () => {
+  const one = must(await takeLease(db.database, "one", "first", LONG), "a free lease is taken");
+  const other = must(await takeLease(db.database, "other", "second", LONG), "a free lease is taken");
+  expect(other.fence).toBe(one.fence);
+  await releaseLease(db.database, one);
+  expect(await renewLease(db.database, other, LONG)).toBe(true);
+  await releaseLeasesOf(db.database, "first");
+  expect(await renewLease(db.database, other, LONG)).toBe(true);
+  await endLease(db.database, "one");
+  expect(await takeLease(db.database, "other", "third", LONG)).toBeUndefined();
 });
 
 test("a released lease cannot be renewed", async () => {

@@ -91,9 +91,12 @@ test("an agreement replaces the previous one, and can be ended", async () => {
   expect(await readAgreements(db.database, customers[0] as Uuid)).toEqual(
     new Map([[MARKET, { takerRate: amountOf("0.0004"), makerRebate: amountOf("0.0004") }]]),
   );
+  const elsewhere = "ETHUSD" as MarketCode;
+  expect(await agree(0, "0.001", "0", elsewhere)).toEqual(PASSED);
   expect(await endAgreement(db.database, MARKET, customers[0] as Uuid, TESTER)).toBe(true);
   expect(await endAgreement(db.database, MARKET, customers[0] as Uuid, TESTER)).toBe(false);
   expect(await stored()).toBe(`${BASE} 1=0.002:0`);
+  expect([...(await readAgreements(db.database, customers[0] as Uuid)).keys()]).toEqual([elsewhere]);
 });
 
 const tooMany = Array.from({ length: MAX_TIERS + 1 }, (_, i) => `${i}:0.1:0`).join(" ");
