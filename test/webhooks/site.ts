@@ -23,6 +23,7 @@ import {
 } from "../../src/webhooks/deliveries.ts";
 import { Pace } from "../../src/webhooks/dispatching/pace.ts";
 import { createSender } from "../../src/webhooks/signed-sender.ts";
+import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { eventsOf, openMaker } from "../support/events.ts";
 import { newId, startLane, TESTER } from "../support/movements.ts";
@@ -81,6 +82,7 @@ export interface Site {
   toNextAttempt(webhook: Webhook): Promise<void>;
   /** Its rows as "number status attempts", in order. */
   rows(webhook: Webhook): Promise<string[]>;
+  /** Also proves that the books balance. */
   close(): Promise<void>;
 }
 
@@ -213,10 +215,14 @@ export async function openSite(): Promise<Site> {
       return rows.map(({ number, status, attempts }) => `${number} ${status} ${attempts}`);
     },
     close: async () => {
-      for (const close of closing.reverse()) await close();
-      requests.close();
-      await lane.stop();
-      await db.close();
+      try {
+        await expectBooksBalance(db.database);
+      } finally {
+        for (const close of closing.reverse()) await close();
+        requests.close();
+        await lane.stop();
+        await db.close();
+      }
     },
   };
   return site;
