@@ -47,12 +47,9 @@ export async function checkBootstrap(
       return owner !== customerIdOf(customer);
     };
     return [
-      ...(customer.clients ?? []).flatMap((entry) => [
-        ...(isRepeated("client", entry.client_id)
-          ? [`  client ${JSON.stringify(entry.client_id)}: it is there more than once`]
-          : []),
-        ...clientFaults(entry, isOthers(owners.clients, entry.client_id)),
-      ]),
+      ...(customer.clients ?? []).flatMap((entry) =>
+        clientFaults(entry, isRepeated("client", entry.client_id), isOthers(owners.clients, entry.client_id)),
+      ),
       ...(customer.profiles ?? []).flatMap((entry) => [
         ...repeatedIn(entry, isRepeated),
         ...profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
@@ -73,10 +70,11 @@ function repeatedIn(
   ];
 }
 
-function clientFaults({ client_id: id, scopes }: ClientEntry, isOthers: boolean): string[] {
+function clientFaults({ client_id: id, scopes }: ClientEntry, isRepeated: boolean, isOthers: boolean): string[] {
   const client = `client ${JSON.stringify(id)}`;
   const unknown = scopes.filter((scope) => scope !== "*" && !isScope(scope));
   return [
+    ...(isRepeated ? [`  ${client}: it is there more than once`] : []),
     ...(isOthers ? [`  ${client}: the client_id belongs to another customer`] : []),
     ...unknown.map((scope) => `  ${client}: ${JSON.stringify(scope)} is not a scope`),
   ];
