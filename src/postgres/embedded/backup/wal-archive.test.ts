@@ -1,5 +1,5 @@
 /** What a restore says of the archive, once the server has left the old timeline. */
-import { mkdirSync, mkdtempSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -27,7 +27,7 @@ async function gapOf(archived: Readonly<Record<string, Kind>>): Promise<Gap | un
     const number = kind === "recycled" ? 1 : Number.parseInt(name.slice(16), 16);
     header.writeBigUInt64LE(BigInt(number) * BigInt(SEGMENT_BYTES), 8);
     const path = join(archive, name);
-    writeSync(openSync(path, "w"), header);
+    writeFileSync(path, header);
     truncateSync(path, kind === "cut" ? 4_096 : SEGMENT_BYTES);
   }
   return findGap(cluster, archive, await listSegments(archive));
