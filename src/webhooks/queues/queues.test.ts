@@ -2,9 +2,11 @@
 import { expect, test } from "vitest";
 import { ACCEPTED, NOTHING_YET, World } from "../../../test/support/queue-world.ts";
 import type { Instant } from "../../std/clock.ts";
+import type { OpenRow, Outcome } from "./delivery-queue.ts";
 import { ObjectQueue } from "./object-queue.ts";
 import { StrictQueue } from "./strict-queue.ts";
 
+const FAILED: Outcome = { kind: "failed", error: "answered 500" };
 const upTo = (last: number, first: number): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 
 test("a row that waits behind one that is gone is due at once", () => {
@@ -25,6 +27,34 @@ test("a row that waits behind one that is gone is due at once", () => {
   const post = queue.take(now);
   expect(post).toEqual({ numbers: [3n], events: undefined });
   expect(queue.take(now)).toBeUndefined();
+});
+
+/** A strict webhook whose batch is the event 5, after the event 3 was skipped and is asked for again. */
+function strictAskedAgain(attempts: number, batch: readonly OpenRow[]) {
+  const stored = { ...NOTHING_YET, readTo: 4n, batchEnd: 5n };
+  const now = 1_000_000 as Instant;
+  const tried = { attempts, nextAttemptAt: now, lastError: "answered 500" };
+  const rows = [{ number: 3n, objectId: "skipped", status: "RETRYING", ...tried } as const, ...batch];
+  const queue = new StrictQueue({ deliveriesPerSecond: 100, stored, rows, now, random: () => 0.5 });
+  queue.addPage(4n, { events: [{ number: 5n, objectId: "object" }], searchedTo: 5n, isLast: true });
+  const post = (at: Instant, outcome: Outcome): readonly bigint[] | undefined => {
+    const taken = queue.take(at);
+    if (taken !== undefined) queue.settle(taken, outcome, at);
+    return taken?.numbers;
+  };
+  return { now, post };
+}
+
+test("a skipped event that fails for the last time does not stop a strict webhook", () => {
+  const { now, post } = strictAskedAgain(9, []);
+  expect([post(now, FAILED), post(now, ACCEPTED)]).toEqual([[3n], [5n]]);
+});
+
+test("a strict webhook that has stopped stays so while a skipped event is tried again", () => {
+  const tried = { attempts: 10, nextAttemptAt: undefined, lastError: "answered 500" };
+  const { now, post } = strictAskedAgain(0, [{ number: 5n, objectId: "object", status: "UNDELIVERED", ...tried }]);
+  const later = (now + 3_600_000) as Instant;
+  expect([post(now, FAILED), post(later, ACCEPTED), post(later, ACCEPTED)]).toEqual([[3n], [3n], undefined]);
 });
 
 test("a strict webhook that has stopped is stopped for the next process too", () => {

@@ -27,6 +27,13 @@ test("what only fails is tried less and less often, until something is accepted"
   expect(restAfter(FAILED)).toBe(0);
 });
 
+test("a clock that is set back delays the next request by no more than the pace does", () => {
+  const receiver = new Receiver(1, NOTHING_YET);
+  receiver.onSent(NOW);
+  const anHourAgo = (NOW - 3_600_000) as Instant;
+  expect(receiver.readyAt(anHourAgo) - anHourAgo).toBe(1_000);
+});
+
 const DAY = 24 * 60 * 60 * 1_000;
 
 test.each([
