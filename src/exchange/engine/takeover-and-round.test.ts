@@ -77,6 +77,30 @@ test.each<[string, string, Stored]>([
   expect(decided(stored)).toEqual({ kind: "rejected", rejection: { code: "stale", what } });
 });
 
+test("what two orders of a profile hold has to be held together", () => {
+  const second = { ...BID, id: new IdSource().next() as OrderId };
+  const bookId = ({ id }: Order) => id as string as BookOrderId;
+  const both = [BID, second];
+  const round: Round = {
+    ...ROUND,
+    effects: both.map((order) => ({ kind: "closed", order: bookId(order), status: "CANCELLED", reason: "requested" })),
+    orders: new Map(both.map((order) => [bookId(order), order])),
+  };
+  const market = { code: BTCUSD.code, status: "OPEN", version: 1n };
+  const decidedWith = (trading: string) => {
+    const rows: Row[] = [
+      headRow(),
+      [marketTable, BTCUSD.code, market],
+      ...both.map((order): Row => [orderTable, orderKey(profile.id, order.id).key, order]),
+      accountRow(profile, "USD", { trading }),
+      profileRow(profile),
+    ];
+    return commitRound(BTCUSD, round, NOW).decide(stateOf(...rows), NOW);
+  };
+  expect(decidedWith("40140").kind).toBe("done");
+  expect(decidedWith("40139.99")).toEqual({ kind: "rejected", rejection: { code: "stale", what: "hold" } });
+});
+
 test("a market is taken over with a fencing token that is not below the last one", () => {
   const takenBy = (fence: bigint) => takeOver(BTCUSD.code, fence).decide(stateOf(headRow()), NOW);
   expect(takenBy(3n)).toEqual({ kind: "rejected", rejection: { code: "fenced" } });
