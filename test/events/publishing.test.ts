@@ -288,6 +288,14 @@ test("no event is earlier than the one before it, though the clock of one publis
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 });
 
+test("no event is earlier than the change that it reports, though its publisher's clock is behind", async () => {
+  const behind = { now: () => (Date.now() - 60_000) as Instant };
+  await (await openMaker(db.database, "test", behind))();
+  const [batch] = await db.database.rows<{ at: Instant }>("select max(at) as at from batch");
+  const times = new Set((await all()).map(({ createdAt }) => createdAt));
+  expect([...times]).toEqual([batch?.at]);
+});
+
 test("an object whose events were removed has its state from the chain", async () => {
   await books.publish();
   await books.transfer("1");
