@@ -116,6 +116,15 @@ test("a wait ends when another process's engine has closed the order", async () 
   expect(millis).toBeLessThan(5_000);
 });
 
+test("an order that is waited for takes no place from other requests", async () => {
+  const { answer, order } = await awaited(10_000);
+  await until("only the order is waited for", () => api.admissions.writes.size === 0, 5);
+  await api.close(order, {});
+  const { body, millis } = await answer;
+  expect(body).toMatchObject({ status: "CANCELLED" });
+  expect(millis).toBeLessThan(10_000);
+});
+
 test("a wait that times out returns the order as it is", async () => {
   const { answer } = await awaited(300);
   const { status, body, millis } = await answer;

@@ -3,6 +3,7 @@
  * do to an order, a test does itself with `close`. The tokens are "acme" and "globex", of two customers.
  */
 import { pino } from "pino";
+import { type Admissions, createAdmissions } from "../../../src/api/access/request-admission.ts";
 import { executionRoutes } from "../../../src/api/routes/executions.ts";
 import { marketRoutes } from "../../../src/api/routes/markets/markets.ts";
 import { orderRoutes } from "../../../src/api/routes/orders/orders.ts";
@@ -49,6 +50,8 @@ export interface ExchangeApi {
   readonly catalogue: Catalogue;
   readonly acme: Party;
   readonly globex: Party;
+  /** What requests are being worked on. */
+  readonly admissions: Admissions;
   /** The markets whose engine was woken, in order. */
   readonly woken: MarketCode[];
   /** The time that it is for the service. */
@@ -92,7 +95,9 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
       throw error;
     },
   });
+  const admissions = createAdmissions();
   const api = await createApi({
+    admissions,
     baseUrl: () => "http://parbook.test",
     authUrl: () => "http://auth.parbook.test",
     log: pino({ level: "silent" }),
@@ -112,6 +117,7 @@ export async function startExchangeApi(): Promise<ExchangeApi> {
   return {
     ...parties,
     url,
+    admissions,
     db,
     exchange,
     profiles,
