@@ -1,7 +1,13 @@
-/** Which rows of events are read, written and removed, among those of other customers, objects and cuts. */
+/** Which rows of events, and of the chain, are read, written and removed, among those of other customers, objects, cuts and slots. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import type { ObjectVersion } from "../../src/events/facts.ts";
+import type { ChangingTable, ObjectVersion } from "../../src/events/facts.ts";
+import {
+  findMarketReaders,
+  readBatches,
+  replayStates,
+  withSteppedTypes,
+} from "../../src/events/publishing/chain-store.ts";
 import {
   type Cut,
   findCustomersWithNews,
@@ -37,7 +43,10 @@ beforeAll(async () => {
   db = await testDatabase();
 });
 beforeEach(async () => {
-  await db.owner.rows("delete from event; delete from event_cut; update event_retention set first_cut = 1");
+  await db.owner.rows(
+    `truncate event, event_cut, batch, transfer, execution, pending_order, booked_order;
+     update event_retention set first_cut = 1`,
+  );
   await db.owner.rows(
     `insert into event_cut (cut, at, events, slots, heads, digest, fence)
      select cut, to_timestamp($1 + cut), (array[7, 0, 3, 2, 2])[cut], '{}', '{}', 'digest', 1 from generate_series(1, 5) as cut`,
@@ -245,4 +254,97 @@ test("rows of no cut are found, the first hundred of them", async () => {
   );
   const rows = await findRowsWithoutCut(db.database);
   expect([rows.length, rows.at(-1)?.firstNumber]).toEqual([100, 109n]);
+});
+
+// The chain ----------------------------------------------------------------------------------------------------------
+
+/** Batches 0 to 3 of two slots: each has a transfer, an execution, and a version of the same order. */
+async function addBatches(): Promise<void> {
+  await db.owner.rows(
+    `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor,
+                        in_time, not_ahead, changes)
+     select slot, n, sha256(''), to_timestamp($1 + n), false, 1, 1, 0, 0, 1, true, true,
+            json_build_object('orders', json_build_array(json_build_object(
+              'key', json_build_object('profile_id', $2::text, 'id', $3::text), 'version', 4 * (slot - 1) + n + 1,
+              'values', json_build_object('status', 'slot ' || slot || ' batch ' || n), 'digest', '', 'callers', '[]'::json)))
+       from generate_series(1, 2) as slot, generate_series(3, 0, -1) as n`,
+    [START / 1_000, GAMMA, BID],
+  );
+  await db.owner.rows(
+    `insert into transfer (customer_id, id, from_profile_id, to_profile_id, to_customer_id, created_at, batch, slot, type, asset,
+                           amount, has_steps)
+     select $1, ('0190d5a4-000' || slot || '-7000-8000-00000000000' || n + (case when stepped then 4 else 0 end))::uuid, $1,
+            case when not stepped then $2::uuid end, case when not stepped then $2::uuid end, now(), n, slot,
+            case when stepped then 'WIRE_WITHDRAWAL' else 'PLATFORM_TRANSFER' end::transfer_type, 'USD', 1,
+            case when stepped then true end
+       from generate_series(1, 2) as slot, generate_series(0, 3) as n, unnest(array[false, true]) as stepped`,
+    [ACME, BETA],
+  );
+  await db.owner.rows(
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            executed_at, slot, batch)
+     select $1, 10 * slot + n, $2, $3, 'BTCUSD', 'BUY', 1, 1, 0, 0, now(), slot, n
+       from generate_series(1, 2) as slot, generate_series(0, 3) as n`,
+    [GAMMA, BETA, BID],
+  );
+}
+
+test("a range of batches is of its slot, each with what it added itself", async () => {
+  await addBatches();
+  const batches = await readBatches(db.database, { slot: 2, after: 0n, until: 2n });
+  expect(batches.map(({ slot, n, transfers, executions }) => ({ slot, n, transfers, executions }))).toEqual(
+    [1n, 2n].map((n) => ({
+      ...{ slot: 2, n },
+      transfers: [{ id: `0190d5a4-0002-7000-8000-00000000000${n}`, type: "PLATFORM_TRANSFER", from: ACME, to: BETA }],
+      executions: [{ id: 20n + n, customerId: BETA }],
+    })),
+  );
+});
+
+test("the type of a deposit or a withdrawal is that of the customer's own", async () => {
+  await db.owner.rows(
+    `insert into transfer (customer_id, id, to_profile_id, to_customer_id, created_at, batch, slot, type, asset, amount, has_steps)
+     select customer_id::uuid, id::uuid, gen_random_uuid(), customer_id::uuid, now(), 1, 1, type::transfer_type, 'USD', 1, true
+       from (values ($1, $3, 'WIRE_DEPOSIT'), ($1, $4, 'SEN_DEPOSIT'), ($2, $3, 'RTP_DEPOSIT')) as v (customer_id, id, type)`,
+    [ACME, BETA, BID, ASK],
+  );
+  const change = { version: 2n, values: {}, digest: "", callers: [], key: { customer_id: ACME, id: BID } };
+  const written = new Map([["external_transfer", new Map([["one", change]])]]);
+  const batch = { slot: 1, n: 1n, at: START as Instant, written, transfers: [], executions: [] };
+  const [typed] = await withSteppedTypes(db.database, [batch]);
+  expect(typed?.steppedTypes).toEqual(new Map([[BID, "WIRE_DEPOSIT"]]));
+});
+
+test("a market's readers have orders on it that are not closed, and are named once", async () => {
+  await db.owner.rows(
+    `insert into pending_order (market, id, profile_id, customer_id, created_at, version)
+     select market, gen_random_uuid(), gen_random_uuid(), customer_id::uuid, now(), 1
+       from (values ('BTCUSD', $2), ('BTCUSD', $1), ('BTCUSD', $1), ('ETHUSD', $3)) as v (market, customer_id)`,
+    [ACME, BETA, GAMMA],
+  );
+  await db.owner.rows(
+    `insert into booked_order (market, id, profile_id, customer_id, version, side, status, filled)
+     select market, gen_random_uuid(), gen_random_uuid(), customer_id::uuid, 1, 'BUY', 'SUBMITTED', 0
+       from (values ('BTCUSD', $1), ('LTCUSD', $2)) as v (market, customer_id)`,
+    [ACME, BETA],
+  );
+  const readers = await findMarketReaders(db.database, ["LTCUSD", "BTCUSD", "BCHUSD"]);
+  expect(readers).toEqual(
+    new Map([
+      ["LTCUSD", [BETA]],
+      ["BTCUSD", [ACME, BETA]],
+      ["BCHUSD", []],
+    ]),
+  );
+});
+
+test("the state before a version is that of the version before, whichever slot wrote it", async () => {
+  await addBatches();
+  const stateBefore = async (version: bigint) => {
+    const change = { version, values: {}, digest: "", callers: [], key: { profile_id: GAMMA, id: BID } };
+    const object = { table: "orders" as ChangingTable, objectId: BID, change };
+    return [...(await replayStates(db.database, [object as Partial<ObjectVersion> as ObjectVersion])).values()];
+  };
+  expect(await stateBefore(3n)).toMatchObject([{ status: "slot 1 batch 1" }]);
+  expect(await stateBefore(7n)).toMatchObject([{ status: "slot 2 batch 1" }]);
 });

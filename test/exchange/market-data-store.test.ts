@@ -4,6 +4,7 @@ import { orderBookBody } from "../../src/api/routes/markets/market-data.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { NO_EXECUTION, nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
 import { listAveragePrices } from "../../src/exchange/market-data/average-prices.ts";
+import { listCandles } from "../../src/exchange/market-data/candles.ts";
 import { createMarketData } from "../../src/exchange/market-data/market-data.ts";
 import {
   readBook,
@@ -193,4 +194,16 @@ test("the last day opens with its first match, and today with the first one sinc
     ...{ begin: midnight, end: now, volume: amountOf("1") },
     prices: prices("250", "250", "250", "250"),
   });
+});
+
+test("a page of candles is as long as its limit, from either end", async () => {
+  const beginnings = async (order: "ASC" | "DESC", limit: number) => {
+    const range = { from: (NOW - 2 * DAY_MS) as Instant, before: (NOW + 2 * DAY_MS) as Instant };
+    const candles = await listCandles(db.database, BTCUSD, { increment: "ONE_DAY", ...range, order, limit });
+    return candles.map(({ at }) => formatInstant(at).slice(0, 10));
+  };
+  const days = ["2026-11-20", "2026-11-21", "2026-11-22"];
+  expect(await beginnings("ASC", 9)).toEqual(days);
+  expect(await beginnings("ASC", 2)).toEqual(days.slice(0, 2));
+  expect(await beginnings("DESC", 2)).toEqual(days.toReversed().slice(0, 2));
 });
