@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { until } from "../../test/support/until.ts";
 import { must } from "../std/assert.ts";
-import { endLease, releaseLease, releaseLeasesOf, renewLease, takeLease } from "./leases.ts";
+import { endLease, hasLease, releaseLease, releaseLeasesOf, renewLease, takeLease } from "./leases.ts";
 
 const LONG = 600_000;
 
@@ -23,6 +24,24 @@ test("of fifty concurrent attempts, one takes the lease", async () => {
     Array.from({ length: 50 }, (_, i) => takeLease(db.database, "wanted", `holder ${i}`, LONG)),
   );
   expect(taken.filter((lease) => lease !== undefined)).toHaveLength(1);
+});
+
+test("of two that find a lease expired, the one that waits for the other does not take it over", async () => {
+  await takeLease(db.database, "raced", "dead", LONG);
+  await end("raced");
+  const second = await db.database.transaction(async (transaction) => {
+    expect(await takeLease(transaction, "raced", "first", LONG)).toMatchObject({ fence: 2n });
+    const attempt = takeLease(db.database, "raced", "second", LONG);
+    await until("the second waits", async () => {
+      const waiting = await db.owner.rows(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+      );
+      return waiting.length === 1;
+    });
+    return { attempt };
+  });
+  expect(await second.attempt).toBeUndefined();
+  expect(await hasLease(db.database, { name: "raced", holder: "first", fence: 2n })).toBe(true);
 });
 
 test("an expired lease can be taken, with a higher fencing token", async () => {
@@ -84,6 +103,25 @@ test("what ends a lease ends no other one", async () => {
   expect(await renewLease(db.database, other, LONG)).toBe(true);
   await endLease(db.database, "one");
   expect(await takeLease(db.database, "other", "third", LONG)).toBeUndefined();
+});
+
+test("a lease is had by its holder, under its own name and fencing token, until it expires", async () => {
+  const lease = must(await takeLease(db.database, "had", "holder of one", LONG), "a free lease is taken");
+  expect(await hasLease(db.database, lease)).toBe(true);
+  for (const wrong of [{ name: "had not" }, { holder: "another" }, { fence: 2n }])
+    expect([wrong, await hasLease(db.database, { ...lease, ...wrong })]).toEqual([wrong, false]);
+  await end("had");
+  expect(await hasLease(db.database, lease)).toBe(false);
+});
+
+test("a holder that releases its leases can renew none of them, and they are free at once, as one that was ended", async () => {
+  const lease = must(await takeLease(db.database, "left", "leaving", LONG), "a free lease is taken");
+  await releaseLeasesOf(db.database, "leaving");
+  expect(await renewLease(db.database, lease, LONG)).toBe(false);
+  const next = { name: "left", holder: "next", fence: 3n };
+  expect(await takeLease(db.database, "left", "next", LONG)).toEqual(next);
+  await endLease(db.database, "left");
+  expect(await takeLease(db.database, "left", "last", LONG)).toEqual({ name: "left", holder: "last", fence: 4n });
 });
 
 test("a released lease cannot be renewed", async () => {

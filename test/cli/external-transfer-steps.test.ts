@@ -14,10 +14,16 @@ interface Record {
 
 let db: TestDatabase;
 let profile: string;
+/** Another customer's, which was there before, with a withdrawal that waits. */
+let theirs: string;
 beforeAll(async () => {
   db = await testDatabase();
   vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(db));
   vi.stubEnv("PARBOOK_LOG_LEVEL", "fatal");
+  const other = await json<{ default_profile_id: string }>("customer", "create", "--name", "Zenith");
+  const money = ["--profile", other.default_profile_id, "--asset", "USD"];
+  await json("deposit", ...money, "--amount", "2");
+  theirs = (await json<Record>("withdraw", ...money, "--amount", "1", "--pending")).id;
   const made = await json<{ default_profile_id: string }>("customer", "create", "--name", "Acme");
   profile = made.default_profile_id;
   await json("deposit", ...of("100"));
@@ -107,10 +113,16 @@ test("what is held of a profile has its reason, and a legal hold is placed once 
     ],
     more: false,
   });
-  const open = await json<{ items: readonly { id: string; status: string }[] }>("transfer", "list");
-  expect(open.items.map(({ id, status }) => [id, status])).toEqual([
-    [waiting, "requested"],
-    [approved, "approved"],
+  interface Open {
+    readonly id: string;
+    readonly status: string;
+    readonly customer_name: string;
+  }
+  const open = await json<{ items: readonly Open[] }>("transfer", "list");
+  expect(open.items.map(({ id, status, customer_name: name }) => [id, status, name])).toEqual([
+    [theirs, "requested", "Zenith"],
+    [waiting, "requested", "Acme"],
+    [approved, "approved", "Acme"],
   ]);
   expect(await json("hold", "lift", held)).toMatchObject({ lifted_at: expect.any(String) });
   const writes = await json<{ items: readonly { what: string }[] }>("audit", "writes", "--id", held);

@@ -82,19 +82,26 @@ test("of a database that is away nothing is served but that", async () => {
   expect(await served({ ...SEEN, archiveFailing: undefined })).not.toContain("parbook_wal_archive_failing 1");
 });
 
-test("conversions are due since their delay was over, and closed ones are not", async () => {
+test("conversions are due since their delay was over, and closed ones are not; 10,000 are counted, the oldest first", async () => {
   expect(await readSettlementBacklog(db.database, 60_000)).toEqual({ count: 0, lagMs: 0 });
-  await db.owner.rows(
-    `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
+  const insert = (rows: string) =>
+    db.owner.rows(
+      `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at, updated_at,
                              cancelled_at, version, slot, batch)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'USD', 'USDG', 1, status::conversion_status,
             now() - age::interval, now(), case status when 'CANCELLED' then now() end, case status when 'CANCELLED' then 2 else 1 end, 1, 1
-       from (values ('CREATED', '100 s'), ('CREATED', '90 s'), ('CREATED', '30 s'), ('CANCELLED', '500 s')) as v (status, age)`,
-  );
-  const { count, lagMs } = await readSettlementBacklog(db.database, 60_000);
-  expect(count).toBe(2);
-  expect(lagMs).toBeGreaterThanOrEqual(40_000);
-  expect(lagMs).toBeLessThan(60_000);
+       from (${rows}) as v (status, age)`,
+    );
+  const expectDue = async (expected: number) => {
+    const { count, lagMs } = await readSettlementBacklog(db.database, 60_000);
+    expect(count).toBe(expected);
+    expect(lagMs).toBeGreaterThanOrEqual(40_000);
+    expect(lagMs).toBeLessThan(60_000);
+  };
+  await insert("values ('CREATED', '100 s'), ('CREATED', '90 s'), ('CREATED', '30 s'), ('CANCELLED', '500 s')");
+  await expectDue(2);
+  await insert("select 'CREATED', '70 s' from generate_series(1, 9999)");
+  await expectDue(10_000);
 });
 
 test("the clock's skew is that of the database before this machine's", async () => {

@@ -68,6 +68,10 @@ test("independent items take effect each on its own, with the answers of single 
   const poor = await two("1");
   const first = await move(item("ind-0", "1"));
   expectSuccess(first);
+  // Another customer's ref_id is another's.
+  const theirs = { from_profile_id: await service.profile(other, { USD: "1" }), to_profile_id: other.defaultProfile };
+  const body = { ...item("ind-0", "1"), ...theirs };
+  expectSuccess(await service.call("POST", "/v2/transfer/internal", { as: other.token, body }));
   const items = [
     item("ind-0", "1"),
     item("ind-1", "4"),

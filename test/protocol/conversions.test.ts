@@ -166,6 +166,8 @@ test("the search for what is due finds the oldest first, up to a time, and what 
   const acme = await holding.customer();
   const mint = { profile_id: await holding.profile(acme, { USD: "10" }), source_asset: "USD", target_asset: "USDG" };
   const made: Answer["body"][] = [];
+  const { id: cancelled } = (await create(holding, acme, { ...mint, amount: "4" })).body;
+  expectSuccess(await holding.call("DELETE", `${PATH}/${cancelled}`, { as: acme.token }));
   for (const amount of ["1", "2", "3"]) {
     await untilNextMillisecond();
     made.push((await create(holding, acme, { ...mint, amount })).body);
@@ -179,6 +181,7 @@ test("the search for what is due finds the oldest first, up to a time, and what 
   // Behind what other tests have left.
   const all = await due(times[2], FUTURE);
   expect(all.slice(-3)).toEqual([first, second, third]);
+  expect(all).not.toContain(cancelled);
   expect(await due(times[2], FUTURE, all.length - 1)).toEqual(all.slice(0, -1));
   expect(await due(times[1], FUTURE)).toEqual(all.slice(0, -1));
   expect(await due(PAST, times[1])).toEqual([third]);

@@ -95,6 +95,12 @@ describe("transfers", () => {
       [`ids=${internal.id}&secondary_statuses=CUSTOMER_REJECTED&secondary_statuses=TRAVEL_RULE_REJECTED`, []],
     ];
     for (const [query, expected] of cases) expect([query, await idsOf(`${LIST}?${query}`)]).toEqual([query, expected]);
+    // Whoever may ask for a profile: its other records are its own customer's.
+    const page = { order: "ASC", limit: 10 } as const;
+    const listed = (customer: TestCustomer, profileId: string) =>
+      service.service.transfers.list({ customerId: customer.id, profileIds: [profileId], ...page });
+    expect(await listed(acme, other.defaultProfile)).toEqual([]);
+    expect(await listed(other, from)).toEqual([]);
   });
 
   test("are filtered by times of any precision", async () => {
@@ -143,6 +149,9 @@ test("conversions are filtered by each of their filters", async () => {
   // Its nickname is kept unique as ref_ids are.
   await post("/v2/profiles", { nickname: "open" });
   const open = (await post(LIST, { ...body, ref_id: "open" })).body;
+  // A ref_id belongs to its customer.
+  const theirs = { ...body, profile_id: await service.profile(other, { USD: "1" }), ref_id: "open" };
+  expectSuccess(await post(LIST, theirs, other.token));
   const { id } = (await post(LIST, body)).body;
   const closed = (await service.call("DELETE", `${LIST}/${id}`, { as: acme.token })).body;
   const of = `profile_id=${profile}`;

@@ -58,17 +58,17 @@ interface Page {
   readonly cursor: string;
 }
 
-async function page(query: string, cursor = ""): Promise<Page> {
-  const path = `/v2/transfer/transfers?profile_ids=${profile}&${query}&page_cursor=${encodeURIComponent(cursor)}`;
+async function page(query: string, cursor = "", whose = `profile_ids=${profile}&`): Promise<Page> {
+  const path = `/v2/transfer/transfers?${whose}${query}&page_cursor=${encodeURIComponent(cursor)}`;
   const { status, body } = await service.call("GET", path, { as: acme.token });
   expect(status).toBe(200);
   return { ids: body.items.map(({ id }: { id: string }) => id), cursor: body.next_page_cursor };
 }
 
 /** All pages from a cursor on. */
-async function rest(query: string, cursor = ""): Promise<string[]> {
-  const { ids, cursor: next } = await page(query, cursor);
-  return next === "" ? ids : [...ids, ...(await rest(query, next))];
+async function rest(query: string, cursor = "", whose?: string): Promise<string[]> {
+  const { ids, cursor: next } = await page(query, cursor, whose);
+  return next === "" ? ids : [...ids, ...(await rest(query, next, whose))];
 }
 
 /** By the last change, then by id, as it has to be. */
@@ -150,6 +150,34 @@ test("lists by status have what has it now, in either order and on pages of any 
     }
   }
   expect(await rest("statuses=PENDING&type=WIRE_DEPOSIT")).toEqual([announced]);
+});
+
+test("a list without a profile has all of its customer's, and nothing of another's, which takes no step here", async () => {
+  const neighbour = await service.customer();
+  const of = { customerId: neighbour.id, profileId: await service.profile(neighbour, { USD: "10" }) };
+  const withdrawals = [await request(), await request(), await request()];
+  const theirs = await request(of);
+  const announced = await request({ direction: "CREDIT", type: "WIRE_DEPOSIT" });
+  withdrawals.push(await request(), await request(), await request());
+  const listed = async (query: string, as = acme): Promise<string[]> => {
+    const { body } = await service.call("GET", `/v2/transfer/transfers?order=ASC&${query}`, { as: as.token });
+    return body.items.map(({ id }: { id: string }) => id);
+  };
+  const pending = [...withdrawals, announced].toSorted();
+  const [opening] = await listed("limit=1");
+  expect(await listed("")).toEqual([opening, ...pending]);
+  for (const order of ["order_by=CREATED_AT", "order_by=UPDATED_AT"]) {
+    expect([order, await listed(`statuses=PENDING&${order}`)]).toEqual([order, pending]);
+    expect([order, await listed(`statuses=PENDING&${order}`, neighbour)]).toEqual([order, [theirs]]);
+    // Behind more of another type than a page has.
+    expect([order, await listed(`statuses=PENDING&type=WIRE_DEPOSIT&limit=1&${order}`)]).toEqual([order, [announced]]);
+  }
+  expect(await rest("type=WIRE_DEPOSIT&limit=1", "", "")).toEqual([announced, opening]);
+  expect(await service.service.transfers.step(acme.id, theirs, CANCELLED, TESTER)).toEqual({
+    kind: "rejected",
+    rejection: { code: "no_steps", id: theirs },
+  });
+  expect(await listed("statuses=PENDING", neighbour)).toEqual([theirs]);
 });
 
 test("by UPDATED_AT a record stands at its last change, and filters of that time go by it", async () => {
