@@ -79,9 +79,17 @@ function readTimestamp(text: string): Instant {
   if (text === lastTimestamp.text) return lastTimestamp.instant;
   const sign = text.at(-3);
   const minutes = sign === "+" || sign === "-" ? ":00" : "";
-  const instant = Date.parse(`${text.slice(0, 10)}T${text.slice(11)}${minutes}`) as Instant;
-  lastTimestamp = { text, instant };
-  return instant;
+  const instant = text[4] === "-" ? Date.parse(`${text.slice(0, 10)}T${text.slice(11)}${minutes}`) : Number.NaN;
+  lastTimestamp = { text, instant: (Number.isNaN(instant) ? beyondDates(text) : instant) as Instant };
+  return lastTimestamp.instant;
+}
+
+/**
+ * For infinity and for years before 1 or beyond 9999, which we never write: a time that nobody writes either, so that
+ * whoever compares the row reports it instead of failing.
+ */
+function beyondDates(text: string): number {
+  return Date.UTC(text.startsWith("-") || text.endsWith("BC") ? -100_000 : 100_000, 0);
 }
 
 export interface DatabaseOptions {

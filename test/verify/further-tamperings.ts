@@ -3,6 +3,27 @@ import type { Tampering } from "./tampering.ts";
 
 export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   {
+    title: "an account is of an infinite time",
+    sql: "update account set at = 'infinity' where owner_id = :treasury and asset = 'USD'",
+    findings: [
+      "accounts: account treasury/USD has the time +100000-01-01T00:00:00.000Z, but its last posting today",
+    ],
+  },
+  {
+    title: "times are infinite, before year 1 and after year 9999",
+    sql: `update batch set at = '0044-03-15 BC' where n = 9;
+          update posting set at = '-infinity' where journal_id = :rent;
+          update transfer set created_at = '10000-01-01' where id = :rent;
+          update customer_volume set day = 'infinity'`,
+    findings: [
+      "chain: batch 1/9 does not match its hash: the batch, its rows or its predecessor were changed",
+      "changing rows: customer_volume acme/today/BTCUSD is missing, but a batch wrote it",
+      "accounts: posting treasury/USD/3 is earlier than the posting before it",
+      "executions: execution treasury/match+1 is not counted in its customer's volume",
+      "customer volumes: customer volume acme/infinity/BTCUSD is 40000, but its executions sum to 0",
+    ],
+  },
+  {
     title: "two batches change places",
     sql: `update batch set n = 1000 where n = 9;
           update batch set n = 9 where n = 10;

@@ -54,7 +54,8 @@ function readCustomerDays(database: Database, after: CustomerDay | undefined): P
 
 /** Execution ids encode times, so a day is one range of ids. */
 function readDays(database: Database, names: readonly CustomerDay[]): Promise<StoredDay[]> {
-  const begins = names.map(({ day }) => Date.parse(day) as Instant);
+  // A day that is no date, such as infinity, has no executions.
+  const begins = names.map(({ day }) => (Date.parse(day) || Number.POSITIVE_INFINITY) as Instant);
   return database.transaction(
     (transaction) =>
       transaction.rows<StoredDay>(
