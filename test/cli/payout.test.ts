@@ -1,10 +1,12 @@
 /** `parbook payout run`, with the commands of docs/payouts.md. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -206,6 +208,45 @@ test("nothing is sent to where a server redirects, and an answer without items i
       1,
     ]);
   }
+});
+
+test.each([
+  ["a token that is no JSON", "token", 200, "welcome", "the service does not respond", 12],
+  [
+    "a token that is none",
+    "token",
+    200,
+    '{"access_token":{}}',
+    "the service gives CLIENT no token: no reason given",
+    1,
+  ],
+  ["a bulk that is cut off", "bulk", 200, '{"items":[{"ind', "the service does not respond", 12],
+  ["items that are none", "bulk", 200, '{"items":[null]}', "the service answers 200: no reason given", 1],
+  ["an answer of 17 MiB", "bulk", 503, " ".repeat(17 * 1_048_576), "the service does not respond", 12],
+  ["a rest of centuries", "bulk", 503, "busy", "the service answers 503: no reason given", 12],
+])("%s: the payout ends with words", async (name, of, status, body, reason, attempts) => {
+  const pauses: number[] = [];
+  const pausing = vi.spyOn(BulkClient.prototype, "pause").mockImplementation(async (attempt, asked) => {
+    pauses.push(pauseMs(attempt, asked));
+  });
+  let requests = 0;
+  const server = createServer((request, response) => {
+    const isToken = request.url === "/oauth2/token";
+    if (isToken === (of === "token")) requests += 1;
+    response.statusCode = isToken === (of === "token") ? status : 200;
+    response.setHeader("retry-after", "99999999999");
+    request.resume().on("end", () => response.end(isToken === (of === "token") ? body : '{"access_token":"t"}'));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const path = await file("hostile.csv", HEAD, `default,${acme.defaultProfile},1,USD,hostile-1,`);
+  const { exitCode, stderr } = await payout(path, urlOfServer(server));
+  server.close();
+  pausing.mockRestore();
+  const [said = ""] = stderr.replace(acme.clientId, "CLIENT").split("\n");
+  expect([exitCode, said.startsWith(reason), requests, stderr.includes("    at ")]).toEqual([1, true, attempts, false]);
+  expect(pauses.every((ms) => ms <= 600_000)).toBe(true);
+  expect(pauses).toHaveLength(attempts - 1);
+  if (name === "a rest of centuries") expect(pauses[0]).toBe(600_000);
 });
 
 test("a token that is no longer accepted is replaced, and what it was sent with is sent again", async () => {

@@ -5,9 +5,7 @@ export const FURTHER_TAMPERINGS: readonly Tampering[] = [
   {
     title: "an account is of an infinite time",
     sql: "update account set at = 'infinity' where owner_id = :treasury and asset = 'USD'",
-    findings: [
-      "accounts: account treasury/USD has the time +100000-01-01T00:00:00.000Z, but its last posting today",
-    ],
+    findings: ["accounts: account treasury/USD has the time +100000-01-01T00:00:00.000Z, but its last posting today"],
   },
   {
     title: "times are infinite, before year 1 and after year 9999",

@@ -26,6 +26,10 @@ const RESPONSE_MS = 60_000;
 /** Attempts in a row that fail, before a bulk is given up: about three minutes. */
 const MOST_ATTEMPTS = 12;
 const LONGEST_PAUSE_MS = 30_000;
+/** However long the service asks to wait: a timer cannot wait for longer than 25 days, and then does not wait at all. */
+const LONGEST_RETRY_AFTER_MS = 10 * 60_000;
+/** Many times the answer to a bulk. */
+const MOST_BYTES = 16 * 1_048_576;
 
 interface Attempt {
   readonly status: number;
@@ -49,7 +53,7 @@ export class BulkClient {
     for (let attempt = 1; ; attempt += 1) {
       const { status, retryAfterMs, body: answer } = await this.#attempt(body);
       const { items } = (answer ?? {}) as { readonly items?: unknown };
-      if (status === 200 && Array.isArray(items)) return items as readonly AnsweredItem[];
+      if (status === 200 && Array.isArray(items) && items.every(isAnswered)) return items;
       if (status === 401) this.#token = undefined;
       const mayPass = status === 0 || status === 401 || status === 408 || status === 429 || status >= 500;
       if (!mayPass || attempt === MOST_ATTEMPTS || (status === 401 && attempt > 2)) throw rejected(status, answer);
@@ -57,9 +61,8 @@ export class BulkClient {
     }
   }
 
-  /** Longer after each attempt, or as long as the service says. */
-  async pause(attempt: number, retryAfterMs = 0): Promise<void> {
-    const ms = Math.min(Math.max(250 * 2 ** attempt, retryAfterMs), Math.max(LONGEST_PAUSE_MS, retryAfterMs));
+  async pause(attempt: number, retryAfterMs?: number): Promise<void> {
+    const ms = pauseMs(attempt, retryAfterMs);
     await pause(ms, undefined, { signal: this.#stopping });
   }
 
@@ -76,7 +79,9 @@ export class BulkClient {
       const answer = await this.#post(`${url}/oauth2/token`, form, {});
       if (answer.status === 400 || answer.status === 401) throw noToken(clientId, answer.body);
       if (answer.status !== 200) return answer;
-      this.#token = (answer.body as { readonly access_token: string }).access_token;
+      const { access_token: token } = (answer.body ?? {}) as { readonly access_token?: unknown };
+      if (typeof token !== "string") throw noToken(clientId, answer.body);
+      this.#token = token;
     }
     return this.#post(`${url}/v2/transfer/${kind}/bulk`, body, {
       authorization: `Bearer ${this.#token}`,
@@ -96,13 +101,44 @@ export class BulkClient {
       const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
       const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
       const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
-      return { status: response.status, retryAfterMs, body: await response.json().catch(() => undefined) };
+      const text = await readText(response);
+      // What was carried out is in its answer: without all of it there is none.
+      return { status: response.status, retryAfterMs, body: response.ok ? JSON.parse(text) : parsed(text) };
     } catch (error) {
       this.#stopping.throwIfAborted();
       const { cause, message } = error as Error;
       const detail = cause instanceof Error && cause.message !== "" ? cause.message : message;
       return { status: 0, retryAfterMs: undefined, body: { detail } };
     }
+  }
+}
+
+/** Longer after each attempt, or as long as the service says. */
+export function pauseMs(attempt: number, retryAfterMs = 0): number {
+  return Math.max(Math.min(250 * 2 ** attempt, LONGEST_PAUSE_MS), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
+}
+
+const isAnswered = (item: unknown): item is AnsweredItem =>
+  typeof item === "object" && item !== null && typeof (item as AnsweredItem).status === "string";
+
+/** @throws RangeError if it is longer than any answer of the service */
+async function readText({ body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of body ?? []) {
+    bytes += piece.length;
+    if (bytes > MOST_BYTES) throw new RangeError(`its answer is longer than ${MOST_BYTES} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+/** An error of a proxy may be HTML. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -153,7 +153,7 @@ const resultOf = (item: AnsweredItem | undefined): LineResult => ({
 
 function detailOf(problem: AnsweredItem["problem"]): string | undefined {
   const existing = problem?.meta?.existing;
-  if (existing === undefined) return problem?.detail;
+  if (existing == null) return problem?.detail;
   const { id, type, amount, asset } = existing;
   return `${problem?.detail}: transfer ${id} is a ${type} of ${amount} ${asset}`;
 }
