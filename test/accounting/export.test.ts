@@ -10,7 +10,7 @@ import { exportJournals, type Format } from "../../src/accounting/export.ts";
 import { type ChainHead, readHeads } from "../../src/ledger/stored-batches.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { newProfiles, startLane } from "../support/movements.ts";
+import { newId, newProfiles, startLane } from "../support/movements.ts";
 import { required } from "../support/required.ts";
 import { ACCOUNTANTS } from "./accountants.ts";
 import { makeLargeBooks } from "./large-books.ts";
@@ -23,6 +23,7 @@ beforeAll(async () => {
   db = await testDatabase();
   folder = await mkdtemp(join(tmpdir(), "parbook-export-"));
   await makeLargeBooks(db);
+  await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Zenith', now())", [newId()]);
   ours = await ourBalances();
 });
 afterAll(async () => {

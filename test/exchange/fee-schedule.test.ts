@@ -132,6 +132,18 @@ test("tiers are checked against agreements, and agreements against tiers and eac
   expect(await agree(0, "0.0003", "0")).toEqual(PASSED);
 });
 
+test("of all agreements of a market the lowest commission and the highest rebate count, and none of another's", async () => {
+  expect(await agree(0, "0.001", "0", "ETHUSD" as MarketCode)).toEqual(PASSED);
+  expect(await set("0:0.0035:0.002")).toEqual(PASSED);
+  expect(await agree(0, "0.0035", "0.0004")).toEqual(PASSED);
+  expect(await agree(1, "0.003", "0")).toEqual(PASSED);
+  expect(await set("0:0.0035:0.0031")).toEqual(reject(above("0.0031", "0.003")));
+  expect(await set("0:0.0003:0")).toEqual(reject(above("0.0004", "0.0003")));
+  expect(await stored()).toBe("0:0.0035:0.002 0=0.0035:0.0004 1=0.003:0");
+  const listed = await listAgreements(db.database, MARKET, 1);
+  expect(listed.map(({ customerId }) => customerId)).toEqual([customers[0]]);
+});
+
 test("an unknown market has no fees", async () => {
   const nowhere = "NOPEUSD" as MarketCode;
   expect(await set(BASE, nowhere)).toEqual(reject({ code: "market_not_found" }));

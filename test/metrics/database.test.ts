@@ -139,6 +139,9 @@ test("each coin has its own reserve and supply, whatever is wrong with them", as
   await house("reserve:USDP:default", "USD", 1, "1");
   await house("reserve:USDP:elsewhere", "USD", 1, "1.25");
   await house("reserve:BTC:default", "USD", 1, "0.75");
+  // What backs nothing: a reserve that is not in USD, and USD that are in none.
+  await house("reserve:PYUSD:default", "USDG", 1, "7");
+  await house("world", "USD", 1, "-4");
   expect(await readOutstandingSupply(db.database)).toEqual([
     { coin: "BTC", reserve: "0.75", supply: "0", gap: "0.75" },
     { coin: "PYUSD", reserve: "20.5", supply: "20.5", gap: "0" },

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { AccessDenial } from "../../src/oauth/access-denials/access-denial.ts";
 import { DenialLog, listDenials } from "../../src/oauth/access-denials/denial-log.ts";
+import { insertDenials, removeDenials } from "../../src/oauth/access-denials/store.ts";
 import { OutcomeUnknown } from "../../src/postgres/database.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";
@@ -125,6 +126,28 @@ test("failed writes are retried before later ones, and rows are removed after th
   now += 1_000;
   await rejections.write();
   expect(await all()).toEqual([]);
+});
+
+test("the oldest are removed, as many as are asked for; a list begins at an id, and is of one client or of all", async () => {
+  const rows = [1, 2, 3, 4, 5].map((ms) => {
+    const time = (now + ms) as Instant;
+    const clientId = ms === 4 ? "borealis" : "acme";
+    return { ...GUESS, tokenId: undefined, clientId, firstAt: time, lastAt: time, count: ms, id: lowestId(time) };
+  });
+  await insertDenials(db.database, rows.toReversed());
+  const listed = async (query: Partial<Parameters<typeof listDenials>[1]> = {}) => {
+    const wanted = { from: lowestId(0 as Instant), clientId: undefined, limit: 1_000, ...query };
+    return (await listDenials(db.database, wanted)).map(({ count }) => count);
+  };
+  const third = lowestId((now + 3) as Instant);
+  expect(await listed({ from: third })).toEqual([5, 4, 3]);
+  expect(await listed({ limit: 2 })).toEqual([5, 4]);
+  expect(await listed({ clientId: "borealis" })).toEqual([4]);
+  expect(await listed({ clientId: "acme" })).toEqual([5, 3, 2, 1]);
+  await removeDenials(db.database, third, 1);
+  expect(await listed()).toEqual([5, 4, 3, 2]);
+  await removeDenials(db.database, third, 2);
+  expect(await listed()).toEqual([5, 4, 3]);
 });
 
 test("the service records each denial with caller, operation and reason, and the operator can list them", async () => {

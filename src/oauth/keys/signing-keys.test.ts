@@ -5,6 +5,7 @@ import { countBlocked } from "../../../test/support/postgres/rows-in-the-way.ts"
 import { ClockFault, type Instant } from "../../std/clock.ts";
 import { KeyEncryption } from "./key-encryption.ts";
 import { SigningKeys } from "./signing-keys.ts";
+import { listKeys, retireCurrentKey } from "./store.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -135,6 +136,22 @@ test("a rotation removes keys whose last token has expired from the database, an
   passTime(1);
   const fourth = await keys.rotate(TESTER);
   expect((await storedKeys()).map(({ kid }) => kid)).toEqual([second, third, fourth]);
+});
+
+test("a key is retired once, and listed among those of its algorithm only", async () => {
+  const keys = await startedNode();
+  const first = keys.signing().kid;
+  await keys.rotate(TESTER);
+  await testing.owner.rows(
+    `insert into signing_key (kid, algorithm, private_jwk, public_jwk, created_at, retired_at)
+     select 'other', 'EdDSA', private_jwk, public_jwk, created_at, retired_at from signing_key where kid = $1`,
+    [first],
+  );
+  const before = await listKeys(testing.database, "ES256");
+  expect(before.map(({ kid }) => kid)).toEqual(kidsOf(keys));
+  expect((await listKeys(testing.database, "EdDSA")).map(({ kid }) => kid)).toEqual(["other"]);
+  await retireCurrentKey(testing.database, first, (now + MINUTE) as Instant);
+  expect(await listKeys(testing.database, "ES256")).toEqual(before);
 });
 
 test("rotations that meet make one new key together, and both say which", async () => {
