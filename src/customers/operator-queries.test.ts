@@ -1,10 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
+import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
-import { findOwner, listClients, listCustomers } from "./operator-queries.ts";
+import {
+  findCustomerByName,
+  findOwner,
+  listClients,
+  listCustomers,
+  readNames,
+  readNicknames,
+} from "./operator-queries.ts";
+import { findCustomer, findOwners, lockCustomer, updateCustomer } from "./store.ts";
 
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000001" as CustomerId;
+const OTHER = "0190d5a4-0000-7000-8000-000000000002" as CustomerId;
 
 let testing: TestDatabase;
 beforeAll(async () => {
@@ -21,6 +31,14 @@ beforeAll(async () => {
      select 'client ' || n, $1, array['*'], timestamptz '2026-11-21T09:30:00Z' + n * interval '1 second'
        from generate_series(3, 1, -1) as n`,
     [CUSTOMER],
+  );
+  await testing.owner.rows(
+    `insert into client (client_id, customer_id, scopes, created_at) values ('of another', $1, '{*}', '2026-11-21T08:00:00Z')`,
+    [OTHER],
+  );
+  await testing.owner.rows(
+    `insert into client_secret (client_id, id, scheme, salt, digest, created_at, last_used_at)
+     values ('of another', gen_random_uuid(), 'hmac', '', '', now(), now())`,
   );
 });
 afterAll(() => testing.close());
@@ -71,4 +89,35 @@ test("the owner of a profile is found, and nobody for a profile that does not ex
   );
   expect(await findOwner(testing.database, profile)).toBe(CUSTOMER);
   expect(await findOwner(testing.database, unknown)).toBeUndefined();
+});
+
+test("customers and profiles are found by their own names and ids, among others", async () => {
+  const { database } = testing;
+  const [mine, others] = [
+    "0190d5a4-1111-7000-8000-000000000005",
+    "0190d5a4-1111-7000-8000-000000000006",
+  ] as ProfileId[];
+  await testing.owner.rows(
+    `insert into profile (id, customer_id, kind, nickname, status, incoming_count, last_deactivation, created_at, updated_at, version, slot, batch)
+     select id::uuid, customer_id::uuid, 'NORMAL', nickname, 'INACTIVE', 0, 1, now(), now(), 1, 1, 1
+       from (values ($1, $3, 'mine'), ($2, $4, 'others')) as v (id, customer_id, nickname)`,
+    [mine, others, CUSTOMER, OTHER],
+  );
+  const other = {
+    ...{ id: OTHER, name: "customer 2", createdAt: Date.parse("2026-11-21T09:30:02Z") },
+    disabledAt: undefined,
+  };
+  expect(await findCustomerByName(database, "customer 2")).toEqual(other);
+  expect(await findCustomer(database, OTHER)).toEqual(other);
+  expect(await lockCustomer(testing.owner, OTHER)).toEqual(other);
+  expect(await readNames(database, [OTHER])).toEqual(new Map([[OTHER, "customer 2"]]));
+  expect(await readNicknames(database, [others as ProfileId])).toEqual(new Map([[others, "others"]]));
+  expect(await findOwners(database, ["of another", "nobody"], [others as string])).toEqual({
+    clients: new Map([["of another", OTHER]]),
+    profiles: new Map([[others, OTHER]]),
+  });
+  const before = await listCustomers(database, 9);
+  const renamed = { ...other, name: "renamed", disabledAt: Date.parse("2026-11-21T10:00:00Z") as Instant };
+  await updateCustomer(testing.owner, renamed);
+  expect(await listCustomers(database, 9)).toEqual(before.map((one) => (one.id === OTHER ? renamed : one)));
 });

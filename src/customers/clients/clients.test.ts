@@ -6,11 +6,12 @@ import { unwrap } from "../../../test/support/results.ts";
 import { until } from "../../../test/support/until.ts";
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
-import { IdSource } from "../../std/id.ts";
+import { IdSource, type Uuid } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { done, PASSED, reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
 import { Clients, type ShownSecret } from "./clients.ts";
+import { setLastUsed } from "./store.ts";
 
 const MINUTE = 60_000;
 const ADDRESS = "192.0.2.1";
@@ -242,6 +243,13 @@ test("the last use of a secret is recorded at most once a minute, and a wrong se
   now = (first + MINUTE) as Instant;
   await clients.authenticate(clientId, secret, ADDRESS);
   await untilLastUsed(clientId, first + MINUTE);
+  // Another node, which has not read that yet.
+  const [used] = await testing.owner.rows<{ id: Uuid }>("select id from client_secret where client_id = $1", [
+    clientId,
+  ]);
+  const other = { clientId, id: used?.id as Uuid };
+  await setLastUsed(testing.owner, other, (now + 1) as Instant, (now - 1) as Instant);
+  expect(await lastUsedAt(clientId)).toBe(now);
 });
 
 test("an authentication costs one statement while the last use need not be recorded", async () => {
