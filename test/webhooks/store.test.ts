@@ -226,14 +226,15 @@ test("the backlog is of the webhook's own rows and of its customer's events", as
   await db.owner.rows(
     `insert into event (customer_id, first_number, cut, at, count, entries)
      select customer_id::uuid, first_number, 1, to_timestamp($1 + seconds), count, '[]'
-       from (values ($2, 1, 4, 1), ($2, 5, 6, 2), ($3, 1, 4, 3), ($3, 5, 20, 4)) as v (customer_id, first_number, count, seconds)`,
+       from (values ($2, 1, 2, 1), ($2, 3, 8, 2), ($3, 1, 4, 3), ($3, 5, 20, 4)) as v (customer_id, first_number, count, seconds)`,
     [NOW / 1_000, ACME, BETA],
   );
   const [since, nextAttemptAt] = [(seconds: number) => NOW + seconds * 1_000, NOW + 60_000];
+  await retryUndelivered(db.database.commits, ONE, (nextAttemptAt + 1) as Instant, 1);
   expect(await readBacklogs(db.database, [ONE, TWO])).toEqual(
     new Map([
-      [ONE, { events: 8, since: since(1), nextAttemptAt }],
-      [TWO, { events: 8, since: since(1), nextAttemptAt }],
+      [ONE, { events: 9, since: since(1), nextAttemptAt }],
+      [TWO, { events: 8, since: since(2), nextAttemptAt }],
     ]),
   );
   expect(await readBacklogs(db.database, [ODD])).toEqual(
@@ -241,7 +242,9 @@ test("the backlog is of the webhook's own rows and of its customer's events", as
   );
   await giveUpRows(db.database.commits, ODD, NOW);
   await setPlace(db.database.commits, ODD, 24n);
-  expect(await readBacklogs(db.database, [ODD])).toEqual(
-    new Map([[ODD, { events: 0, since: undefined, nextAttemptAt: undefined }]]),
-  );
+  const none = new Map([[ODD, { events: 0, since: undefined, nextAttemptAt: undefined }]]);
+  expect(await readBacklogs(db.database, [ODD])).toEqual(none);
+  await db.owner.rows("delete from event");
+  await setPlace(db.database.commits, ODD, 0n);
+  expect(await readBacklogs(db.database, [ODD])).toEqual(none);
 });
