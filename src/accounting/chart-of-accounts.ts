@@ -56,7 +56,10 @@ export class ChartOfAccounts {
       const account = must(this.#profiles.get(ownerId), "the names of a page are read before it is written");
       return [{ account: `${account}:${capitalized(part)}`, amount: negative(amount) }];
     }
-    const house = must(this.#houses.get(ownerId), () => `the house account ${ownerId} has a row`);
+    const house = this.#houses.get(ownerId);
+    // Its row was removed: `verify` says so, and the books still balance.
+    if (house === undefined)
+      return [{ account: path("Equity", "Unknown", `House-${ownerId}`), amount: negative(amount) }];
     return this.#houseEntries(house, `Slot-${slotOfOwner(ownerId)}`, amount);
   }
 

@@ -68,3 +68,12 @@ test("an export to a full disk fails with one line", async (context) => {
     stderr: "standard output cannot be used: no space left on device (write: ENOSPC)\n",
   });
 });
+
+test("an export goes on without the row of a house account, and names it by its id", async () => {
+  const owners = await db.owner.rows<{ owner_id: string }>(
+    "delete from account where house = 'issuance' and available <> 0 returning owner_id",
+  );
+  const text = await exported();
+  expect(owners.length).toBeGreaterThan(0);
+  for (const { owner_id } of owners) expect(text).toContain(`Equity:Unknown:House-${owner_id}`);
+});

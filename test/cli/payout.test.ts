@@ -249,6 +249,38 @@ test.each([
   if (name === "a rest of centuries") expect(pauses[0]).toBe(600_000);
 });
 
+test("of an answer only texts are taken", async () => {
+  const odd = { detail: { a: 1 }, meta: { existing: 7 } };
+  const existing = { id: [], type: "internal", amount: "1", asset: "USD" };
+  const server = await standIn(() => [
+    200,
+    {
+      items: [
+        { status: "REJECTED", transfer: { id: {} }, problem: odd },
+        { status: "REJECTED", transfer: 7, problem: { detail: "it is used", meta: { existing: null } } },
+        { status: "REJECTED", problem: { detail: "it is used", meta: { existing } } },
+        { status: "REJECTED", problem: { detail: "it is used", meta: { existing: { ...existing, id: "ID" } } } },
+      ],
+    },
+  ]);
+  const lines = Array.from({ length: 4 }, (_, i) => `default,${acme.defaultProfile},1,USD,odd-${i},`);
+  const path = await file("odd.csv", HEAD, ...lines);
+  const { exitCode, stdout, stderr } = await payout(path, urlOfServer(server));
+  const refused = await standIn(() => [418, odd]);
+  const { stderr: why } = await payout(path, urlOfServer(refused));
+  server.close();
+  refused.close();
+  expect([exitCode, stderr]).toEqual([1, ""]);
+  expect(stdout.split("\n").slice(0, 5)).toEqual([
+    "4 lines: 4 REJECTED",
+    "line 2: no reason given",
+    "line 3: it is used",
+    "line 4: it is used",
+    "line 5: it is used: transfer ID is a internal of 1 USD",
+  ]);
+  expect(why.split("\n")[0]).toBe("the service answers 418: no reason given: 0 of 4 lines were answered");
+});
+
 test("a token that is no longer accepted is replaced, and what it was sent with is sent again", async () => {
   const tokens: (string | undefined)[] = [];
   const server = await standIn((bulks, { headers }) => {

@@ -1,6 +1,7 @@
 /** Sends bulks to a service until they are answered: whatever is sent again takes effect once. */
 import { setTimeout as pause } from "node:timers/promises";
 import { CommandRejected } from "../command.ts";
+import type { LineResult } from "./payout-file.ts";
 
 export interface Target {
   /** The origin of the API, which issues tokens too. */
@@ -8,18 +9,6 @@ export interface Target {
   readonly kind: "internal" | "platform";
   readonly clientId: string;
   readonly secret: string;
-}
-
-export interface AnsweredItem {
-  readonly index: number;
-  readonly status: string;
-  readonly transfer?: { readonly id: string };
-  readonly problem?: {
-    readonly status: number;
-    readonly detail: string;
-    /** What has the ref_id, if that is the problem. */
-    readonly meta?: { readonly existing?: Readonly<Record<"id" | "type" | "amount" | "asset", string>> };
-  };
 }
 
 const RESPONSE_MS = 60_000;
@@ -47,13 +36,16 @@ export class BulkClient {
     this.#stopping = stopping;
   }
 
-  /** @throws CommandRejected if the service rejects the bulk, or stays away; AbortError when it is stopped */
-  async send(items: readonly object[], isDryRun: boolean): Promise<readonly AnsweredItem[]> {
+  /**
+   * @returns what became of each item
+   * @throws CommandRejected if the service rejects the bulk, or stays away; AbortError when it is stopped
+   */
+  async send(items: readonly object[], isDryRun: boolean): Promise<readonly LineResult[]> {
     const body = JSON.stringify({ mode: "independent", dry_run: isDryRun, items });
     for (let attempt = 1; ; attempt += 1) {
       const { status, retryAfterMs, body: answer } = await this.#attempt(body);
-      const { items } = (answer ?? {}) as { readonly items?: unknown };
-      if (status === 200 && Array.isArray(items) && items.every(isAnswered)) return items;
+      const results = status === 200 ? readResults(answer) : undefined;
+      if (results !== undefined) return results;
       if (status === 401) this.#token = undefined;
       const mayPass = status === 0 || status === 401 || status === 408 || status === 429 || status >= 500;
       if (!mayPass || attempt === MOST_ATTEMPTS || (status === 401 && attempt > 2)) throw rejected(status, answer);
@@ -79,8 +71,8 @@ export class BulkClient {
       const answer = await this.#post(`${url}/oauth2/token`, form, {});
       if (answer.status === 400 || answer.status === 401) throw noToken(clientId, answer.body);
       if (answer.status !== 200) return answer;
-      const { access_token: token } = (answer.body ?? {}) as { readonly access_token?: unknown };
-      if (typeof token !== "string") throw noToken(clientId, answer.body);
+      const token = textOf(fieldsOf(answer.body).access_token);
+      if (token === undefined) throw noToken(clientId, answer.body);
       this.#token = token;
     }
     return this.#post(`${url}/v2/transfer/${kind}/bulk`, body, {
@@ -118,8 +110,34 @@ export function pauseMs(attempt: number, retryAfterMs = 0): number {
   return Math.max(Math.min(250 * 2 ** attempt, LONGEST_PAUSE_MS), Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS));
 }
 
-const isAnswered = (item: unknown): item is AnsweredItem =>
-  typeof item === "object" && item !== null && typeof (item as AnsweredItem).status === "string";
+/** Whatever a server answers: only texts are taken from it. */
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? { ...value } : {};
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+function readResults(body: unknown): readonly LineResult[] | undefined {
+  const { items } = fieldsOf(body);
+  if (!Array.isArray(items)) return undefined;
+  const results = items.flatMap((item) => readResult(item) ?? []);
+  return results.length === items.length ? results : undefined;
+}
+
+function readResult(item: unknown): LineResult | undefined {
+  const { status, transfer, problem } = fieldsOf(item);
+  if (typeof status !== "string") return undefined;
+  return { status, transferId: textOf(fieldsOf(transfer).id), detail: detailOf(problem) };
+}
+
+function detailOf(problem: unknown): string | undefined {
+  const { detail, meta } = fieldsOf(problem);
+  const text = textOf(detail);
+  // What has the ref_id, if that is the problem.
+  const { id, type, amount, asset } = fieldsOf(fieldsOf(meta).existing);
+  return text === undefined || typeof id !== "string"
+    ? text
+    : `${text}: transfer ${id} is a ${type} of ${amount} ${asset}`;
+}
 
 /** @throws RangeError if it is longer than any answer of the service */
 async function readText({ body }: Response): Promise<string> {
@@ -143,12 +161,14 @@ function parsed(text: string): unknown {
 }
 
 function noToken(clientId: string, body: unknown): CommandRejected {
-  const { error_description: why, error } = (body ?? {}) as Readonly<Record<string, string | undefined>>;
-  return new CommandRejected(`the service gives ${clientId} no token: ${why ?? error ?? "no reason given"}`);
+  const { error_description: why, error } = fieldsOf(body);
+  return new CommandRejected(
+    `the service gives ${clientId} no token: ${textOf(why) ?? textOf(error) ?? "no reason given"}`,
+  );
 }
 
 function rejected(status: number, body: unknown): CommandRejected {
-  const { detail = "no reason given" } = (body ?? {}) as { readonly detail?: string };
+  const detail = textOf(fieldsOf(body).detail) ?? "no reason given";
   return new CommandRejected(
     status === 0 ? `the service does not respond (${detail})` : `the service answers ${status}: ${detail}`,
   );

@@ -17,7 +17,7 @@ import { readInputFile } from "../input-file.ts";
 import { untilStopped } from "../interruption.ts";
 import { type Progress, withProgress } from "../progress.ts";
 import { printError } from "../terminal.ts";
-import { type AnsweredItem, BulkClient, type Target } from "./bulk-client.ts";
+import { BulkClient, type Target } from "./bulk-client.ts";
 import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
 
 /** Small enough to see progress, and large enough that the request costs little beside its transfers. */
@@ -134,7 +134,7 @@ async function sendAll(
         some.map(({ item }) => item),
         isDryRun,
       );
-      for (const [i, line] of some.entries()) results.set(line, resultOf(answered[i]));
+      for (const [i, line] of some.entries()) results.set(line, answered[i] ?? UNANSWERED);
       const before = unsettled.length;
       unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
       progress.add(some.length - (unsettled.length - before));
@@ -145,18 +145,7 @@ async function sendAll(
 
 const UNSETTLED: ReadonlySet<string> = new Set(["NOT_TRIED", "UNKNOWN"]);
 
-const resultOf = (item: AnsweredItem | undefined): LineResult => ({
-  status: item?.status ?? "UNKNOWN",
-  transferId: item?.transfer?.id,
-  detail: detailOf(item?.problem),
-});
-
-function detailOf(problem: AnsweredItem["problem"]): string | undefined {
-  const existing = problem?.meta?.existing;
-  if (existing == null) return problem?.detail;
-  const { id, type, amount, asset } = existing;
-  return `${problem?.detail}: transfer ${id} is a ${type} of ${amount} ${asset}`;
-}
+const UNANSWERED: LineResult = { status: "UNKNOWN" };
 
 async function targetOf({ client, secretFile, kind, url }: Options): Promise<Target> {
   const secret = (await readInputFile(secretFile)).toString().trim();
@@ -201,7 +190,7 @@ function summaryOf(
     },
     prose: [
       `${lines.length} lines: ${numbers.join(", ")}`,
-      ...rejected.map((line) => `line ${line.number}: ${results.get(line)?.detail}`),
+      ...rejected.map((line) => `line ${line.number}: ${results.get(line)?.detail ?? "no reason given"}`),
       ...(written === undefined ? [] : [`Result: ${written.resultFile}`]),
       ...(written !== undefined && isOpen ? [`What is not done can be sent again: ${written.again}`] : []),
     ],
