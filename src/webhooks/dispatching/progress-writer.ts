@@ -28,6 +28,8 @@ interface Options {
 export class ProgressWriter {
   readonly #options: Options;
   #changed = new Set<Line>();
+  /** What the write under way is about. */
+  #writing: readonly Line[] = [];
   #attempts: Attempt[] = [];
   readonly #wake = new WakeSignal();
   #isFailing = false;
@@ -52,7 +54,7 @@ export class ProgressWriter {
   }
 
   hasUnwritten(line: Line): boolean {
-    return this.#changed.has(line);
+    return this.#changed.has(line) || this.#writing.includes(line);
   }
 
   async run(): Promise<void> {
@@ -86,6 +88,7 @@ export class ProgressWriter {
       .map((line) => ({ line, changes: line.queue.takeChanges() }))
       .flatMap(({ line, changes }) => (changes === undefined ? [] : [{ line, changes }]));
     if (taken.length + attempts.length === 0) return;
+    this.#writing = taken.map(({ line }) => line);
     try {
       const written = await writeChanges(
         database.commits,
@@ -104,6 +107,8 @@ export class ProgressWriter {
       for (const { line, changes } of taken) line.queue.onNotWritten(changes);
       for (const line of lines) this.onChange(line);
       throw error;
+    } finally {
+      this.#writing = [];
     }
     for (const { line } of taken) onWritten(line);
   }
