@@ -42,7 +42,9 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
     let text = "";
     let current;
     open += 1;
-    const socket = connectTo({ host: hostname, port: Number(port), noDelay: true }, () => onReady(send));
+    // Of an IPv6 address without its brackets.
+    const host = hostname.replace(/^\[(.*)\]$/, "$1");
+    const socket = connectTo({ host, port: Number(port), noDelay: true }, () => onReady(send));
     socket.setEncoding("latin1");
     socket.on("data", (chunk) => {
       text += chunk;

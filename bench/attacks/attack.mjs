@@ -2,12 +2,13 @@
  * The effect of one hostile client on all others: many hostile connections of each kind from one address, in a separate
  * network namespace (loopback is exempt from the per-address limits) and on one core, one kind after another.
  *
- *   node bench/attacks/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls]
+ *   node bench/attacks/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls] [--wide]
  *
  * Normal clients request /healthz 20 times, a list 50 times and an order 10 times a second. Goals: every /healthz
  * response within 250 ms, the p99 of the lists at most three times that before the attack, memory growth of at most 300
  * MB. "blocked" is the longest that the service's event loop was blocked: what is slower than that waited for a CPU of
- * this machine. "slow-groups" is only with --tls. Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
+ * this machine. "slow-groups" is only with --tls. With --wide the connections come from all over an IPv6 network of 48 bits.
+ * Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -34,6 +35,7 @@ const { values } = parseArgs({
     rates: { type: "string", default: "on" },
     levels: { type: "string", default: "10000" },
     tls: { type: "boolean", default: false },
+    wide: { type: "boolean", default: false },
   },
 });
 const [seconds, connections, levels] = [values.seconds, values.connections, values.levels].map(Number);
@@ -57,7 +59,7 @@ const directory = await mkdtemp(join(tmpdir(), "parbook-bench-"));
 const network = makeNetwork();
 process.once("exit", network.remove);
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-const settings = { PARBOOK_HOST: "0.0.0.0", ...(values.tls ? certificate(directory) : {}) };
+const settings = { PARBOOK_HOST: "::", ...(values.tls ? certificate(directory) : {}) };
 let service = await startService(directory, { ...settings, PARBOOK_RATE_LIMITS: "off" });
 try {
   // Filled without rate limits, which would make it take minutes.
@@ -141,7 +143,8 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   await ask("blocked");
   const attackers = attackFor({
     kind,
-    host: network.ours,
+    host: values.wide ? network.ours6 : network.ours,
+    wide6: values.wide ? network.wide6 : undefined,
     port,
     connections,
     seconds,

@@ -6,7 +6,8 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-const { kind, host, port, connections, seconds, token, tls, profile } = JSON.parse(process.argv[2]);
+const { kind, host, port, connections, seconds, token, tls, profile, wide6 } = JSON.parse(process.argv[2]);
+let begun = 0;
 const counts = { opened: 0, closed: 0, rejected: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
 const TRICKLE_MS = 1_000;
@@ -121,7 +122,10 @@ setTimeout(() => {
 
 function openOne() {
   if (isOver()) return;
-  const options = { host, port, allowHalfOpen: true };
+  // With the addresses of an IPv6 network of 48 bits, each connection comes from the next network of 64 bits.
+  const localAddress = wide6 && `${wide6}:${(begun % 65_536).toString(16)}::1`;
+  begun += 1;
+  const options = { host, port, allowHalfOpen: true, ...(localAddress && { localAddress }) };
   const isTls = tls && kind !== "slow-groups";
   const socket = isTls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
   socket.on("error", () => undefined);

@@ -2,6 +2,8 @@
 export interface Network {
   readonly ours: string;
   readonly theirs: string;
+  readonly ours6: string;
+  readonly wide6: string;
   readonly command: (...words: string[]) => string[];
   readonly remove: () => void;
 }

@@ -16,8 +16,8 @@ export function whyNoNetwork() {
 }
 
 /**
- * Makes one. `ours` is the address at which its callers find us, `theirs` is inside; `command` makes a command line that runs inside. All of it
- * goes with `remove`, which may be called twice.
+ * Makes one. `ours` is the address at which its callers find us, `theirs` is inside; `command` makes a command line that
+ * runs inside. `ours6` is for callers with IPv6, who have all addresses that begin with the 48 bits of `wide6`. All of it goes with `remove`, which may be called twice.
  */
 export function makeNetwork() {
   const name = `parbook-${process.pid}`;
@@ -25,6 +25,9 @@ export function makeNetwork() {
   const [outer, inner] = ["a", "b"].map((end) => `pb${process.pid % 1e9}${end}`);
   // Of the block for benchmarks (RFC 2544), so that no real network is hidden.
   const net = `198.18.${process.pid % 250}`;
+  const part = (process.pid % 250).toString(16);
+  // Of the block for documentation (RFC 3849).
+  const [link6, wide6] = [`2001:db8:ffff:${part}`, `2001:db8:${part}`];
   const remove = () => {
     for (const words of [
       ["link", "del", outer],
@@ -44,6 +47,12 @@ export function makeNetwork() {
     ip("link", "set", outer, "up");
     ip("-n", name, "addr", "add", `${net}.2/24`, "dev", inner);
     ip("-n", name, "link", "set", inner, "up");
+    ip("addr", "add", `${link6}::1/64`, "dev", outer, "nodad");
+    ip("-n", name, "addr", "add", `${link6}::2/64`, "dev", inner, "nodad");
+    ip("route", "add", `${wide6}::/48`, "via", `${link6}::2`);
+    ip("-n", name, "link", "set", "lo", "up");
+    ip("-n", name, "route", "add", "local", `${wide6}::/48`, "dev", "lo");
+    ip("netns", "exec", name, "sysctl", "-q", "net.ipv6.ip_nonlocal_bind=1");
   } catch (error) {
     remove();
     throw error;
@@ -51,6 +60,8 @@ export function makeNetwork() {
   return {
     ours: `${net}.1`,
     theirs: `${net}.2`,
+    ours6: `${link6}::1`,
+    wide6,
     command: (...words) => ["ip", "netns", "exec", name, ...words],
     remove,
   };

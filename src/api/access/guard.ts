@@ -11,7 +11,7 @@ import type { Grant, RestrictedToken } from "../../oauth/tokens/grant.ts";
 import { must } from "../../std/assert.ts";
 import { noteValidToken } from "../../web/connections/open-connections.ts";
 import type { Words } from "../../web/dialect/dialect.ts";
-import { rateLimitKey } from "../../web/limits/address.ts";
+import { queueKey } from "../../web/limits/address.ts";
 import { Problem } from "../problems/problems.ts";
 import { logOf } from "../request-id.ts";
 import type { Admit } from "./rate-limiting.ts";
@@ -51,7 +51,7 @@ export function grantOf({ known }: FastifyRequest): Grant {
 
 /** The key of fair queues: the customer, or the address on a public route. */
 export function callerOf(request: FastifyRequest): string {
-  return request.known?.customerId ?? rateLimitKey(request.ip);
+  return request.known?.customerId ?? queueKey(request.ip);
 }
 
 export function clientCallerOf(request: FastifyRequest): ClientCaller {

@@ -144,6 +144,19 @@ test("X-Forwarded-For counts when a trusted proxy sent it, and only what that pr
   expect(await statusOf("/open", null, { "x-forwarded-for": "203.0.113.9:4711" })).toBe(429);
 });
 
+test("an IPv6 network of 48 bits has the rate of four addresses, and of it only what an address is allowed", async () => {
+  await start(["127.0.0.0/8"]);
+  const from = (times: number, address: string) => statuses(times, "/open", null, { "x-forwarded-for": address });
+  expect(await from(30, "2001:db8:0:1::1")).toEqual([...SIX, ...new Array<number>(24).fill(429)]);
+  for (const network of [2, 3]) expect(await from(6, `2001:db8:0:${network}::1`)).toEqual(SIX);
+  expect(await from(5, "2001:db8:0:4::1")).toEqual(SIX.slice(1));
+  expect(await from(2, "2001:db8:0:5::1")).toEqual([200, 429]);
+  expect(await from(1, "2001:db8:1:1::1")).toEqual([200]);
+  expect(
+    (await ask(toy, "/open", { token: null, headers: { "x-forwarded-for": "2001:db8:1:1::1" } })).headers,
+  ).toMatchObject({ "ratelimit-limit": "6", "ratelimit-remaining": "4" });
+});
+
 test("without trusted proxies no caller can choose its address", async () => {
   await start();
   const received: number[] = [];

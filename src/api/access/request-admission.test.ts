@@ -111,17 +111,17 @@ test("a caller with many concurrent requests is served in shares beside another"
   expect(await statuses([quiet, another, ...flood])).toEqual(new Array(12).fill(200));
 });
 
-test("without a token the caller is its address, and all of an IPv6 network of 64 bits are one", async () => {
+test("without a token the caller is its address, and all of an IPv6 network of 48 bits are one", async () => {
   const { running, finish } = await start();
   const from = (address: string) => ask(toy, "/open", { token: null, headers: { "x-forwarded-for": address } });
-  const quiet = from("2001:db8:0:2::1");
+  const quiet = from("2001:db8:2::1");
   await until("the quiet one is worked for", () => running.length === 1);
-  const flood = Array.from({ length: 10 }, (_, at) => from(`2001:db8:0:1::${at + 1}`));
+  const flood = Array.from({ length: 10 }, (_, at) => from(`2001:db8:1:${at + 1}::1`));
   await until("the flood has its share", () => running.length === 4);
-  const another = from("2001:db8:0:2::2");
+  const another = from("2001:db8:2:1::1");
   await until("the quiet one is worked for again", () => running.length === 5);
-  expect(running.map((address) => address.slice(0, 12))).toEqual(
-    ["2", "1", "1", "1", "2"].map((network) => `2001:db8:0:${network}`),
+  expect(running.map((address) => address.slice(0, 10))).toEqual(
+    ["2", "1", "1", "1", "2"].map((network) => `2001:db8:${network}`),
   );
   finish();
   expect(await statuses([quiet, another, ...flood])).toEqual(new Array(12).fill(200));

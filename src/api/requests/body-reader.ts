@@ -32,6 +32,8 @@ const MAX_STRING_LENGTH = 1_024;
 export const MAX_VALUES = 500;
 /** No valid body is deeper. */
 const MAX_DEPTH = 8;
+/** No valid query has more (`parametersOf`). To parse 10,000 takes four milliseconds, and one connection sends hundreds of such queries. */
+export const MAX_PARAMETERS = 1_500;
 
 /**
  * Parses a JSON body.
@@ -244,6 +246,19 @@ export function readQuery({ text }: UnparsedQuery, { properties = {} }: ObjectSc
   }
   return { query, failing };
 }
+
+export function hasTooManyParameters({ text }: UnparsedQuery): boolean {
+  let at = -1;
+  for (let count = 1; count <= MAX_PARAMETERS; count += 1) {
+    at = text.indexOf("&", at + 1);
+    if (at === -1) return false;
+  }
+  return true;
+}
+
+/** How many parameters a query of this schema may have. */
+export const parametersOf = ({ properties = {} }: ObjectSchema): number =>
+  Object.values(properties).reduce((count, { maxItems = 1 }) => count + maxItems, 0);
 
 function textsOf(value: unknown): readonly string[] {
   if (value === undefined) return [];

@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest, FastifyServerOptions, preValidationHookHandler } from "fastify";
 import type { Static, TSchema } from "typebox";
+import { assert } from "../../std/assert.ts";
 import { done, type Result, reject } from "../../std/result.ts";
 import { MEANING, SHOWN_AS } from "../openapi/document-schemas.ts";
 import { type FailingField, failingFields, invalid, type ShapeError } from "../problems/failing-fields.ts";
@@ -13,11 +14,14 @@ import {
   cutLongObjects,
   dropAbsent,
   fieldsOrEmpty,
+  hasTooManyParameters,
   hasTooManyValues,
   isObject,
+  MAX_PARAMETERS,
   MAX_VALUES,
   type ObjectSchema,
   optionalFields,
+  parametersOf,
   readQuery,
   type UnparsedQuery,
   unsoundFields,
@@ -64,11 +68,15 @@ export function readRequest(path: string, schemas: RouteSchemas): preValidationH
   const querySchema = (schemas.querystring ?? (path.startsWith("/v2/") ? NO_PARAMETERS : undefined)) as
     | ObjectSchema
     | undefined;
+  assert(parametersOf(querySchema ?? {}) <= MAX_PARAMETERS, () => `a query of ${path} may have too many parameters`);
   const bodySchema = schemas.body as ObjectSchema | undefined;
   const optional = bodySchema === undefined ? [] : optionalFields(bodySchema);
   const orEmpty = fieldsOrEmpty(bodySchema ?? {});
   return (request, _reply, done) => {
-    const read = querySchema && readQuery(request.query as UnparsedQuery, querySchema);
+    const sent = request.query as UnparsedQuery;
+    if (querySchema !== undefined && hasTooManyParameters(sent))
+      return done(invalid([{ field: "the query", rule: `has more than ${MAX_PARAMETERS} parameters` }]));
+    const read = querySchema && readQuery(sent, querySchema);
     if (read !== undefined) request.query = read.query;
     const inQuery = read?.failing ?? [];
     if (bodySchema !== undefined) {

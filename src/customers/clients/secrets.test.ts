@@ -86,3 +86,14 @@ test("who guesses at one address makes those at another wait for no more than a 
   expect(guessed).toBeLessThanOrEqual(2);
   await Promise.all(guesses);
 });
+
+test("who guesses from all over an IPv6 network of 48 bits leaves room for others", async () => {
+  const matcher = new SecretMatcher();
+  const kept = await digestSecret("correct horse");
+  const guesses = Array.from({ length: 17 }, (_, i) =>
+    matcher.match("guess", [], NOW, `2001:db8:0:${i.toString(16)}::1`),
+  );
+  expect(await matcher.match("correct horse", [kept], NOW, "198.51.100.7")).toEqual(done(kept));
+  const taken = (await Promise.all(guesses)).filter(({ kind }) => kind === "done");
+  expect(taken.length).toBeLessThan(guesses.length);
+});

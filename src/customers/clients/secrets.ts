@@ -10,7 +10,7 @@
 import { createHmac, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { LruCache } from "../../std/lru-cache.ts";
 import { done, type Result, reject } from "../../std/result.ts";
-import { rateLimitKey } from "../../web/limits/address.ts";
+import { queueKey } from "../../web/limits/address.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 
 /** `hmac`: HMAC-SHA-256 with the salt as key; `scrypt`: with `SCRYPT` below. Other parameters need a new scheme. */
@@ -103,7 +103,7 @@ export class SecretMatcher {
     if (known !== undefined) return done(known);
     let matched: Stored | undefined;
     for (const each of candidates.length === 0 ? [DECOY] : candidates) {
-      const digest = await this.#scryptQueue.run(rateLimitKey(address), () => slowHash(presented, each.salt));
+      const digest = await this.#scryptQueue.run(queueKey(address), () => slowHash(presented, each.salt));
       if (digest === undefined) return reject("full");
       if (timingSafeEqual(digest, each.digest)) matched = candidates.find((candidate) => candidate === each);
     }

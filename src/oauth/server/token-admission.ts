@@ -1,6 +1,6 @@
 /** Admission control of token requests, by address, because the client is not authenticated yet. */
 import { type Check, PASSED, type Result } from "../../std/result.ts";
-import { rateLimitKey } from "../../web/limits/address.ts";
+import { queueKey } from "../../web/limits/address.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { rejectToken, type TokenRejection } from "./token-error.ts";
 
@@ -15,14 +15,14 @@ export class TokenAdmission {
 
   /** Checked before the body is read. */
   check(address: string): Check<TokenRejection> {
-    return this.#admission.hasRoomFor(rateLimitKey(address)) ? PASSED : AT_CAPACITY;
+    return this.#admission.hasRoomFor(queueKey(address)) ? PASSED : AT_CAPACITY;
   }
 
   async run<Value>(
     address: string,
     work: () => Promise<Result<Value, TokenRejection>>,
   ): Promise<Result<Value, TokenRejection>> {
-    return (await this.#admission.run(rateLimitKey(address), work)) ?? AT_CAPACITY;
+    return (await this.#admission.run(queueKey(address), work)) ?? AT_CAPACITY;
   }
 }
 

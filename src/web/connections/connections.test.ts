@@ -1,50 +1,27 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { createServer as createHttpServer, type RequestListener } from "node:http";
-import { createServer as createHttpsServer, type ServerOptions } from "node:https";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { Duplex } from "node:stream";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, connect, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { arrive, bounded, FLOODED, REQUEST, silentServer } from "../../../test/support/http/bounded-server.ts";
 import { readCertificate } from "../../../test/support/http/certificate.ts";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
-import { isLoopback } from "../limits/address.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { noteValidToken } from "./open-connections.ts";
 import { sharedBy } from "./server-options.ts";
 import { TrackedResponse } from "./tracked-response.ts";
 
 const servers: Server[] = [];
-let port = 0;
 const sockets: Socket[] = [];
 afterEach(async () => {
   vi.useRealTimers();
   for (const socket of sockets.splice(0)) socket.destroy();
   for (const server of servers.splice(0)) server.close();
 });
-
-function bounded(most: number, isProxy = (_address: string) => false): { server: Server; dropped: Dropped[] } {
-  const dropped: Dropped[] = [];
-  const server = createServer();
-  boundConnections(server, {
-    most,
-    isShared: (address) => isLoopback(address) || isProxy(address),
-    onDropped: (some) => dropped.push(some),
-  });
-  servers.push(server);
-  return { server, dropped };
-}
-
-/** A connection as a server sees it that comes from elsewhere than this machine. */
-function arrive(server: Server, remoteAddress: string | undefined, event = "connection"): Duplex {
-  port += 1;
-  const own = { remoteAddress, remotePort: port, disableRenegotiation: () => {} };
-  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), own);
-  server.emit(event, socket);
-  return socket;
-}
 
 test("past the bound connections are dropped, open ones continue, and it is logged once", async () => {
   const { server, dropped } = bounded(5);
@@ -151,67 +128,6 @@ test("proxies and the machine itself stand for many, and have no share of their 
   expect(all.map((from) => arrive(server, from)).filter((socket) => socket.destroyed)).toEqual([]);
 });
 
-/** An HTTP server that never answers, with its bounds. */
-function silentServer(tls?: ServerOptions, most = 40): { server: Server; dropped: Dropped[]; asked: () => number } {
-  const dropped: Dropped[] = [];
-  let asked = 0;
-  const keepSilent: RequestListener = () => {
-    asked += 1;
-  };
-  const tracking = { ServerResponse: TrackedResponse };
-  const server =
-    tls === undefined ? createHttpServer(tracking, keepSilent) : createHttpsServer({ ...tracking, ...tls }, keepSilent);
-  boundConnections(server, { most, isShared: sharedBy([]), onDropped: (some) => dropped.push(some) });
-  servers.push(server);
-  return { server, dropped, asked: () => asked };
-}
-
-const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-const FLOODED = "too many requests at once on a connection";
-
-test("a connection that is flooded with requests is closed after a few, and others go on", async () => {
-  const { server, dropped, asked } = silentServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const [patient, flooding] = [1, 2].map(() => connect(port, "127.0.0.1").on("error", () => {}));
-  sockets.push(patient as Socket, flooding as Socket);
-  patient?.write(REQUEST.repeat(16));
-  await until("the few have come", () => asked() === 16);
-  flooding?.write(REQUEST.repeat(2_000));
-  await until("the flood has ended", () => flooding?.destroyed === true);
-  expect([asked(), patient?.destroyed]).toEqual([32, false]);
-  expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: FLOODED }]);
-});
-
-test("a connection that floods ends; an address that repeats it loses all on which no valid token was used", async () => {
-  vi.useFakeTimers();
-  const { server, dropped, asked } = silentServer();
-  const [quiet, known] = [1, 2].map(() => arrive(server, "203.0.113.9"));
-  noteValidToken(known as Socket, "acme");
-  const other = arrive(server, "203.0.113.10");
-  for (let floods = 1; floods <= 3; floods += 1) {
-    expect([quiet, known, other].map((socket) => socket?.destroyed)).toEqual([false, false, false]);
-    const flooding = arrive(server, "203.0.113.9");
-    flooding.push(REQUEST.repeat(17));
-    await vi.waitUntil(() => flooding.destroyed);
-  }
-  const late = arrive(server, "203.0.113.9");
-  expect([quiet, known, late, other].map((socket) => socket?.destroyed)).toEqual([true, false, true, false]);
-  expect([asked(), dropped]).toEqual([48, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
-  vi.advanceTimersByTime(10_000);
-  expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
-});
-
-test("a customer that floods loses its other connections from there, and a neighbour keeps those with a token", async () => {
-  const { server } = silentServer();
-  const sockets = Array.from({ length: 6 }, () => arrive(server, "203.0.113.9"));
-  for (const [at, socket] of sockets.entries()) noteValidToken(socket as Socket, at < 5 ? "acme" : "neighbour");
-  for (const flooding of sockets.slice(0, 3)) flooding.push(REQUEST.repeat(17));
-  await vi.waitUntil(() => sockets.slice(0, 5).every(({ destroyed }) => destroyed));
-  expect(sockets.at(-1)?.destroyed).toBe(false);
-});
-
 test("what was sent on a connection that was reset before it was accepted is not served", async () => {
   const { server, asked, dropped } = silentServer();
   server.listen(0, "127.0.0.1");
@@ -231,21 +147,6 @@ test("what was sent on a connection that was reset before it was accepted is not
 test("a TLS connection without an address is closed", () => {
   const { server } = silentServer(readCertificate());
   expect(arrive(server, undefined, "secureConnection").destroyed).toBe(true);
-});
-
-test("a flood blocks the IPv6 network of 64 bits that it comes from, and none beside it", async () => {
-  // On a busy machine three floods may not fall into one second.
-  vi.useFakeTimers({ toFake: ["performance"] });
-  const { server } = silentServer();
-  const [here, beside] = ["2001:db8:0:1::2", "2001:db8:0:2::2"] as const;
-  const neighbour = arrive(server, beside);
-  for (let floods = 1; floods <= 3; floods += 1) {
-    const flooding = arrive(server, here);
-    flooding.push(REQUEST.repeat(17));
-    await vi.waitUntil(() => flooding.destroyed);
-  }
-  const ends = [arrive(server, "2001:db8:0:1::3"), neighbour, arrive(server, beside)].map((one) => one.destroyed);
-  expect(ends).toEqual([true, false, false]);
 });
 
 test("of an address 128 requests may wait behind others on their connections, and one more ends its connection", async () => {

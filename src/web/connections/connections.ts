@@ -63,9 +63,9 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     const address = socket.remoteAddress ?? "unknown";
     report(address, reason);
     if (isShared(address)) return;
-    if (isBlockedAtOnce) floods.block(address);
-    else if (!floods.add(address)) return;
-    for (const other of openConnections.othersOfFlood(socket, address)) other.destroy();
+    const network = isBlockedAtOnce ? floods.block(address) : floods.add(address);
+    if (network === undefined) return;
+    for (const other of openConnections.othersOfFlood(socket, network)) other.destroy();
   };
   const pace = server instanceof TlsServer ? handshakes : undefined;
   const keyOf = (socket: Socket): string => {
@@ -78,7 +78,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     if (floods.isBlocked(address)) return FLOODED;
     if (!openConnections.add(address, socket, (idle) => report(idle, "idle while others need connections")))
       return "too many connections from one address";
-    const waitMs = pace === undefined ? 0 : pace.next(rateLimitKey(address));
+    const waitMs = pace === undefined ? 0 : pace.next(address);
     if (waitMs === undefined) return "too many TLS handshakes from one address";
     if (waitMs === 0) start(socket);
     // A waiting socket has no other listener for errors.

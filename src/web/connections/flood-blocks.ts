@@ -2,9 +2,10 @@
  * Addresses that flood the server: with requests, with small pieces of requests, or with frames on a feed. One flood
  * costs what one read of a socket holds, about 20 ms, and ends its own connection only, because other clients may share
  * the address. Several within a second block new connections from the address for a while: a rejected connection costs
- * far less than a response that says so.
+ * far less than a response that says so. Four times as many block an IPv6 /48, or its holder would flood from one /64 of it
+ * after the other.
  */
-import { rateLimitKey } from "../limits/address.ts";
+import { ADDRESSES_OF_WIDE, networksOf, rateLimitKey } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
 
 /** Within a second, from one address and from all. */
@@ -20,22 +21,30 @@ export class Floods {
   readonly #counts = new CountsPerSecond();
 
   isBlocked(address: string): boolean {
-    return this.#blocked.has(rateLimitKey(address));
+    return networksOf(address).some((network) => this.#blocked.has(network));
   }
 
-  /** Counts one flood. @returns whether its address is blocked from now on */
-  add(address: string): boolean {
-    const network = rateLimitKey(address);
+  /** Counts one flood. @returns the network that is blocked from now on, if one is */
+  add(address: string): string | undefined {
+    const [first, second] = networksOf(address);
+    const network = second ?? first;
     const total = this.#counts.add(ALL);
-    if (this.#counts.add(network) <= MAX_PER_ADDRESS && total <= MAX_TOTAL) return false;
-    this.block(address);
-    return true;
+    const floods = this.#counts.add(network);
+    if (second !== undefined && this.#counts.add(first) > MAX_PER_ADDRESS * ADDRESSES_OF_WIDE)
+      return this.#block(first);
+    return floods > MAX_PER_ADDRESS || total > MAX_TOTAL ? this.#block(network) : undefined;
   }
 
-  block(address: string): void {
-    const network = rateLimitKey(address);
-    if (this.#blocked.has(network)) return;
-    this.#blocked.add(network);
-    setTimeout(() => this.#blocked.delete(network), BLOCK_MS).unref();
+  /** @returns its network */
+  block(address: string): string {
+    return this.#block(rateLimitKey(address));
+  }
+
+  #block(network: string): string {
+    if (!this.#blocked.has(network)) {
+      this.#blocked.add(network);
+      setTimeout(() => this.#blocked.delete(network), BLOCK_MS).unref();
+    }
+    return network;
   }
 }

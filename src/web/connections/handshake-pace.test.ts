@@ -46,6 +46,21 @@ test("an address that used its burst a moment ago gets no second one", () => {
   expect(waits).toEqual([...new Array<number>(10).fill(0), 10, 20]);
 });
 
+test("an IPv6 network of 48 bits gets as many handshakes as four addresses, however many it has", () => {
+  let now = 0;
+  const pace = new HandshakePace(() => now);
+  pace.setCost(6);
+  const waits = Array.from({ length: 15 }, (_, at) => pace.next(`2001:db8:0:${at.toString(16)}::1`));
+  expect(waits).toEqual([...new Array<number>(12).fill(0), 15, 30, 45]);
+  expect(pace.next("2001:db8:1::1")).toBe(0);
+  // What waits for its own address delays no others of the network.
+  now = 10_000;
+  for (let made = 0; made < 20; made += 1) pace.next("2001:db8:0:1::1");
+  now = 10_200;
+  expect(pace.next("2001:db8:0:1::1")).toBeGreaterThan(800);
+  expect(pace.next("2001:db8:0:2::1")).toBeLessThan(100);
+});
+
 test("all addresses of an IPv6 network of 64 bits share one pace", () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

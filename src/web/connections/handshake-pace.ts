@@ -3,7 +3,11 @@
  * the one thread with a key of P-256, and 6 ms with one of RSA with 4,096 bits, so an address that opens connection after
  * connection would delay all others. Connections beyond the pace wait for their handshake, in the
  * order of their arrival: a client that opens many at once gets all of them, a little later.
+ *
+ * The addresses of an IPv6 /48 have a pace together too: its holder has 65,536 networks of 64 bits.
  */
+import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
+
 const SHORTEST_INTERVAL_MS = 10;
 /** The handshakes of an address may take a tenth of the thread. */
 const INTERVALS_PER_COST = 10;
@@ -15,41 +19,73 @@ const SWEEP_MS = 1_000;
 
 export class HandshakePace {
   readonly #now: () => number;
-  #intervalMs = SHORTEST_INTERVAL_MS;
-  /** When the next handshake of each address may start. Of an address that was quiet, `BURST` intervals ago. */
-  readonly #nextAt = new Map<string, number>();
+  readonly #narrow = new Starts();
+  readonly #wide = new Starts();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
   /** @param now monotonic, in milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
+    this.setCost(0);
   }
 
   /** @param ms what a handshake takes of the thread, with the key in use */
   setCost(ms: number): void {
-    this.#intervalMs = Math.max(SHORTEST_INTERVAL_MS, INTERVALS_PER_COST * ms);
+    const intervalMs = Math.max(SHORTEST_INTERVAL_MS, INTERVALS_PER_COST * ms);
+    // The burst of a slow key takes as long as twenty fast handshakes.
+    const burst = Math.max(1, Math.floor((BURST * SHORTEST_INTERVAL_MS) / intervalMs));
+    this.#narrow.setPace(intervalMs, burst);
+    this.#wide.setPace(intervalMs / ADDRESSES_OF_WIDE, burst * ADDRESSES_OF_WIDE);
   }
 
   /** @returns the milliseconds that one more handshake has to wait; undefined when it would wait too long */
   next(address: string): number | undefined {
     const now = this.#now();
     this.#sweep(now);
-    const at = Math.max(this.#nextAt.get(address) ?? Number.NEGATIVE_INFINITY, this.#full(now));
+    const [first, second] = networksOf(address);
+    const narrow = second ?? first;
+    const wide = second === undefined ? undefined : first;
+    const at = Math.max(this.#narrow.nextOf(narrow, now), wide === undefined ? now : this.#wide.nextOf(wide, now));
     if (at > now + MAX_WAIT_MS) return undefined;
-    this.#nextAt.set(address, at + this.#intervalMs);
+    this.#narrow.take(narrow, now);
+    if (wide !== undefined) this.#wide.take(wide, now);
     return Math.max(at - now, 0);
   }
 
-  /** Forgets addresses that were quiet. */
   #sweep(now: number): void {
     if (now - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = now;
-    for (const [address, at] of this.#nextAt) if (at <= this.#full(now)) this.#nextAt.delete(address);
+    this.#narrow.forgetQuiet(now);
+    this.#wide.forgetQuiet(now);
+  }
+}
+
+/** When the next handshake of each network may start. */
+class Starts {
+  #intervalMs = 0;
+  #burst = 1;
+  /** Of a network that was quiet, `#burst` intervals ago. */
+  readonly #nextAt = new Map<string, number>();
+
+  setPace(intervalMs: number, burst: number): void {
+    this.#intervalMs = intervalMs;
+    this.#burst = burst;
   }
 
-  /** The next start of an address that was quiet: its burst takes as long as twenty fast handshakes. */
+  nextOf(network: string, now: number): number {
+    return Math.max(this.#nextAt.get(network) ?? Number.NEGATIVE_INFINITY, this.#full(now));
+  }
+
+  take(network: string, now: number): void {
+    this.#nextAt.set(network, this.nextOf(network, now) + this.#intervalMs);
+  }
+
+  forgetQuiet(now: number): void {
+    for (const [network, at] of this.#nextAt) if (at <= this.#full(now)) this.#nextAt.delete(network);
+  }
+
+  /** The next start of a network that was quiet. */
   #full(now: number): number {
-    const burst = Math.max(1, Math.floor((BURST * SHORTEST_INTERVAL_MS) / this.#intervalMs));
-    return now - (burst - 1) * this.#intervalMs;
+    return now - (this.#burst - 1) * this.#intervalMs;
   }
 }

@@ -4,7 +4,7 @@
  * on it.
  */
 import type { Socket } from "node:net";
-import { rateLimitKey } from "../limits/address.ts";
+import { networksOf } from "../limits/address.ts";
 import { Shares } from "../limits/address-shares.ts";
 import { awaitsCaller } from "./tracked-response.ts";
 
@@ -83,16 +83,15 @@ export class OpenConnections {
   }
 
   /**
-   * The other connections that a flood on this one ends: those of its address's network on which no valid token was used,
-   * or one of the same customer. What they hold would be read next.
+   * The other connections that a flood on this one ends: those of this network on which no valid token was used, or one of
+   * the same customer. What they hold would be read next.
    */
-  othersOfFlood(socket: Socket, address: string): readonly Socket[] {
-    const network = rateLimitKey(address);
+  othersOfFlood(socket: Socket, network: string): readonly Socket[] {
     const own = this.#byPeer.get(peerOf(socket));
     const customer = known.get(own?.carrier ?? socket);
     const isOther = ({ carrier }: Open): boolean => known.has(carrier) && known.get(carrier) !== customer;
     return [...this.#open]
-      .filter((open) => open !== own && rateLimitKey(open.address) === network && !isOther(open))
+      .filter((open) => open !== own && networksOf(open.address).includes(network) && !isOther(open))
       .map((open) => open.socket);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isLoopback, networksOf, rateLimitKey } from "./address.ts";
+import { isLoopback, networksOf, queueKey, rateLimitKey } from "./address.ts";
 
 test("an IPv4 address stands for itself, also in IPv6 clothes", () => {
   expect(rateLimitKey("203.0.113.9")).toBe("203.0.113.9");
@@ -43,6 +43,15 @@ test("an IPv6 address is in a network of 48 bits and in one of 64, any other is 
   expect(networksOf("::ffff:203.0.113.9")).toEqual(["203.0.113.9"]);
   expect(networksOf("203.0.113.9")).toEqual(["203.0.113.9"]);
   expect(networksOf("unix:")).toEqual(["unknown"]);
+});
+
+test("fair queues count an address by its widest network", () => {
+  expect(["2001:db8:0:12::1", "2001:db8:0:13::1", "::ffff:203.0.113.9", "unix:"].map(queueKey)).toEqual([
+    "2001:db8:0::/48",
+    "2001:db8:0::/48",
+    "203.0.113.9",
+    "unknown",
+  ]);
 });
 
 test("loopback is the machine itself", () => {

@@ -20,6 +20,15 @@ export function networksOf(address: string): readonly [string, ...string[]] {
   return [`${groupsOf(address).slice(0, 3).join(":")}::/48`, key];
 }
 
+/** A /48 may do as much as so many addresses: its holder has 65,536 networks of 64 bits, and strangers may share it. */
+export const ADDRESSES_OF_WIDE = 4;
+
+/**
+ * The key by which fair queues count an address: its widest network. With a queue for each of a /48's 65,536 networks of 64
+ * bits, one holder would take the turns, and the room, of all others.
+ */
+export const queueKey = (address: string): string => networksOf(address)[0];
+
 /** The IPv4 address that an IPv6 address is. */
 const embeddedIn = (address: string): string | undefined => /^::ffff:([0-9.]+)$/i.exec(address)?.[1];
 

@@ -2,7 +2,7 @@
  * Rate limits of API clients, and of the addresses of unauthenticated callers. Each process counts its own responses.
  * Clients are identified by their token, so unauthenticated callers cannot use up the buckets of clients.
  */
-import { isLoopback, rateLimitKey } from "./address.ts";
+import { ADDRESSES_OF_WIDE, isLoopback, networksOf, rateLimitKey } from "./address.ts";
 import { Buckets } from "./buckets.ts";
 import { RATE_CLASSES, type RateClass, type RequestRates } from "./rates.ts";
 import type { Taking } from "./token-bucket.ts";
@@ -33,6 +33,8 @@ export interface Limited {
 export class RateLimiter {
   readonly #clients: Readonly<Record<RateClass, Buckets>>;
   readonly #addresses: Readonly<Record<RateClass, Buckets>>;
+  /** Of IPv6 networks of 48 bits. */
+  readonly #wide: Readonly<Record<RateClass, Buckets>>;
   readonly #health: Buckets;
   readonly #isShared: (address: string) => boolean;
   readonly #now: () => number;
@@ -53,6 +55,7 @@ export class RateLimiter {
   ) {
     this.#clients = bucketsOf(rates, mostBuckets);
     this.#addresses = bucketsOf(rates, mostBuckets);
+    this.#wide = bucketsOf(rates, mostBuckets, ADDRESSES_OF_WIDE);
     this.#health = new Buckets(HEALTH_PER_SECOND, mostBuckets);
     this.#isShared = isShared;
     this.#now = now;
@@ -66,8 +69,13 @@ export class RateLimiter {
 
   /** @param cost how many requests it counts as */
   ofAddress(rateClass: RateClass, address: string, cost = 1): Verdict {
-    const key = rateLimitKey(address);
-    return this.#take(this.#addresses[rateClass], key, { rate: rateClass, caller: "address" }, cost);
+    const [first, second] = networksOf(address);
+    const limited: Limited = { rate: rateClass, caller: "address" };
+    const verdict = this.#take(this.#addresses[rateClass], second ?? first, limited, cost);
+    // What an address is refused takes nothing from its neighbours.
+    if (second === undefined || !verdict.admitted) return verdict;
+    const ofWide = this.#take(this.#wide[rateClass], first, limited, cost);
+    return ofWide.admitted ? verdict : ofWide;
   }
 
   /** A client that is known by its secret, with a bucket per address. */
@@ -100,7 +108,7 @@ function verdictOn({ taken, limit, remaining, fullAt, waitMs }: Taking, now: num
   return { admitted: false, headers: { ...headers, "retry-after": String(retryAfter) }, retryAfter };
 }
 
-function bucketsOf(rates: RequestRates, capacity: number): Record<RateClass, Buckets> {
-  const entries = RATE_CLASSES.map((rateClass) => [rateClass, new Buckets(rates[rateClass], capacity)]);
+function bucketsOf(rates: RequestRates, capacity: number, times = 1): Record<RateClass, Buckets> {
+  const entries = RATE_CLASSES.map((rateClass) => [rateClass, new Buckets(rates[rateClass] * times, capacity)]);
   return Object.fromEntries(entries) as Record<RateClass, Buckets>;
 }

@@ -1,0 +1,88 @@
+/** What ends and blocks those who flood a server with requests. */
+import { once } from "node:events";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { arrive, FLOODED, REQUEST, silentServer } from "../../../test/support/http/bounded-server.ts";
+import { until } from "../../../test/support/until.ts";
+import { noteValidToken } from "./open-connections.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+test("a connection that is flooded with requests is closed after a few, and others go on", async () => {
+  const { server, dropped, asked } = silentServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const [patient, flooding] = [1, 2].map(() => connect(port, "127.0.0.1").on("error", () => {}));
+  onTestFinished(() => {
+    for (const socket of [patient, flooding]) socket?.destroy();
+  });
+  patient?.write(REQUEST.repeat(16));
+  await until("the few have come", () => asked() === 16);
+  flooding?.write(REQUEST.repeat(2_000));
+  await until("the flood has ended", () => flooding?.destroyed === true);
+  expect([asked(), patient?.destroyed]).toEqual([32, false]);
+  expect(dropped).toEqual([{ count: 1, address: "127.0.0.1", reason: FLOODED }]);
+});
+
+test("a connection that floods ends; an address that repeats it loses all on which no valid token was used", async () => {
+  vi.useFakeTimers();
+  const { server, dropped, asked } = silentServer();
+  const [quiet, known] = [1, 2].map(() => arrive(server, "203.0.113.9"));
+  noteValidToken(known as Socket, "acme");
+  const other = arrive(server, "203.0.113.10");
+  for (let floods = 1; floods <= 3; floods += 1) {
+    expect([quiet, known, other].map((socket) => socket?.destroyed)).toEqual([false, false, false]);
+    const flooding = arrive(server, "203.0.113.9");
+    flooding.push(REQUEST.repeat(17));
+    await vi.waitUntil(() => flooding.destroyed);
+  }
+  const late = arrive(server, "203.0.113.9");
+  expect([quiet, known, late, other].map((socket) => socket?.destroyed)).toEqual([true, false, true, false]);
+  expect([asked(), dropped]).toEqual([48, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
+  vi.advanceTimersByTime(10_000);
+  expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
+});
+
+test("a customer that floods loses its other connections from there, and a neighbour keeps those with a token", async () => {
+  const { server } = silentServer();
+  const sockets = Array.from({ length: 6 }, () => arrive(server, "203.0.113.9"));
+  for (const [at, socket] of sockets.entries()) noteValidToken(socket as Socket, at < 5 ? "acme" : "neighbour");
+  for (const flooding of sockets.slice(0, 3)) flooding.push(REQUEST.repeat(17));
+  await vi.waitUntil(() => sockets.slice(0, 5).every(({ destroyed }) => destroyed));
+  expect(sockets.at(-1)?.destroyed).toBe(false);
+});
+
+test("a flood blocks the IPv6 network of 64 bits that it comes from, and none beside it", async () => {
+  // On a busy machine three floods may not fall into one second.
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const { server } = silentServer();
+  const [here, beside] = ["2001:db8:0:1::2", "2001:db8:0:2::2"] as const;
+  const neighbour = arrive(server, beside);
+  for (let floods = 1; floods <= 3; floods += 1) {
+    const flooding = arrive(server, here);
+    flooding.push(REQUEST.repeat(17));
+    await vi.waitUntil(() => flooding.destroyed);
+  }
+  const ends = [arrive(server, "2001:db8:0:1::3"), neighbour, arrive(server, beside)].map((one) => one.destroyed);
+  expect(ends).toEqual([true, false, false]);
+});
+
+test("floods from all over an IPv6 network of 48 bits block it, except for connections on which a valid token was used", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const { server } = silentServer();
+  const [quiet, known, beside] = ["2001:db8:0:aa::1", "2001:db8:0:bb::1", "2001:db8:1:1::1"].map((address) =>
+    arrive(server, address),
+  );
+  noteValidToken(known as Socket, "neighbour");
+  const ends: boolean[][] = [];
+  for (let floods = 1; floods <= 9; floods += 1) {
+    const flooding = arrive(server, `2001:db8:0:${floods}::1`);
+    flooding.push(REQUEST.repeat(17));
+    await vi.waitUntil(() => flooding.destroyed);
+    ends.push([quiet, known, beside].map((socket) => socket?.destroyed === true));
+  }
+  expect(ends).toEqual([...new Array<boolean[]>(8).fill([false, false, false]), [true, false, false]]);
+  const later = ["2001:db8:0:cc::1", "2001:db8:1:2::1"].map((address) => arrive(server, address).destroyed);
+  expect(later).toEqual([true, false]);
+});
