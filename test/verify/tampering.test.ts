@@ -38,6 +38,8 @@ const OTHER_SIDE = "executions: execution treasury/match+1 does not match its co
 const OTHER_ORDER =
   "executions: execution treasury/match+1 differs from its order in market, side, customer or annotations";
 const UNCOUNTED = "executions: execution treasury/match+1 is not counted in its customer's volume";
+const UNPAID =
+  "matches: match match requires -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1072.5 USD to available of treasury, 20006 USD to available of vault, but its journal posts -1 BTC to trading of desk, -21073.5 USD to trading of treasury, 1 BTC to available of treasury, 1003.5 USD to available of treasury, 20006 USD to available of vault";
 const MISCOUNTED = "incoming counts: profile shop counts 1 incoming orders and conversions, but there are 0";
 
 /** Two records share more fields than one tampering changes: here each alone. */
@@ -232,6 +234,24 @@ test.each([
     `update conversion set profile_id = :shop, recipient_profile_id = :shop where id = :redeem;
      update profile set incoming_count = 1 where id = :shop`,
     MISCOUNTED,
+  ],
+  [
+    "the commission, in a ledger in which the profile of the maker has another execution,",
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            executed_at, slot, batch)
+     select profile_id, 2, customer_id, order_id, market, side, 1, 1, 0, 0, executed_at, slot, batch - 1
+       from execution where id = :match;
+     update execution set commission = 1 where id = :match+1`,
+    UNPAID,
+  ],
+  [
+    "the commission, in a ledger in which another profile has an execution of the maker's id,",
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            executed_at, slot, batch)
+     select :treasury, id, customer_id, :low, market, side, 1, 1, 0, 0, executed_at, slot, batch - 1
+       from execution where id = :match;
+     update execution set commission = 1 where id = :match+1`,
+    UNPAID,
   ],
 ])("%s is exchanged", async (_name, sql, finding) => {
   await restoreUntouched(db.owner);
