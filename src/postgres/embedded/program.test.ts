@@ -26,6 +26,11 @@ test("output is kept whether or not the program succeeds", async () => {
   });
 });
 
+test("of a long output the end is kept, which says why a program failed", async () => {
+  const { output } = await runProgram("/bin/sh", ["-c", "printf '%20000s' x; echo last; exit 1"], HERE);
+  expect(output).toBe("xlast\n".padStart(16_384));
+});
+
 test("programs get the fixed environment, not the operator's", async () => {
   const { output } = await runProgram("/bin/sh", ["-c", 'echo "$LC_ALL $TZ $HOME"'], HERE);
   expect(output).toBe("C UTC \n");
