@@ -43,3 +43,14 @@ test("a cut of this process reaches its readers at once, and with it what anothe
   await vi.waitFor(() => expect(notified.slice(3)).toEqual([acme, shop]));
   end();
 });
+
+test("a reader that ends twice does not end another, which came in between", async () => {
+  const { news, notified, end } = nodeWith([[acme]]);
+  await vi.waitFor(() => expect(notified).toEqual([acme, shop]));
+  end();
+  const endOther = news.listen(acme, () => void notified.push(acme));
+  end();
+  news.published(2n, [acme]);
+  expect(notified).toEqual([acme, shop, acme]);
+  endOther();
+});

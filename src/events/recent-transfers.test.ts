@@ -3,9 +3,11 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { textRow } from "../ledger/tables.ts";
 import { addedRows } from "../ledger/writer/batch.ts";
 import { amountOf } from "../money/amount.ts";
+import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Transfer, transferTable } from "../transfers/transfer.ts";
+import { createEvents } from "./events.ts";
 import { RecentTransfers } from "./recent-transfers.ts";
 
 const [acme, shop, other] = ["acme", "shop", "other"] as CustomerId[];
@@ -73,4 +75,16 @@ test("the oldest are dropped beyond a number of characters", () => {
   recent.add(added(transfer("1"), transfer("2")));
   recent.add(added(transfer("3")));
   expect(["1", "2", "3"].map((id) => recent.find(id as Uuid)?.id)).toEqual([undefined, "2", "3"]);
+});
+
+test("the transfers of a customer are kept while somebody waits for its news", () => {
+  const recent = new RecentTransfers();
+  const database: Pick<Queryable, "rows"> = { rows: async () => [] };
+  const events = createEvents({ database: database as Queryable, transfers: {} as never, recentTransfers: recent });
+  const stop = events.onNews(acme as CustomerId, () => undefined);
+  recent.add(added(transfer("1")));
+  expect(recent.find("1" as Uuid)).toEqual(transfer("1"));
+  stop();
+  recent.add(added(transfer("2")));
+  expect([recent.find("1" as Uuid), recent.find("2" as Uuid)]).toEqual([undefined, undefined]);
 });
