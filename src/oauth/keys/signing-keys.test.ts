@@ -209,6 +209,19 @@ test("a revoked key is dropped by every node at its next read, and another signs
   expect(keys.signing().kid).toBe(other.signing().kid);
 });
 
+test("where all older keys are erased, the key that replaces a revoked one signs at once", async () => {
+  const keys = await startedNode();
+  await keys.rotate(TESTER);
+  passTime(MINUTE);
+  await follow(keys);
+  await keys.revoke(keys.signing().kid, TESTER);
+  const { kid } = keys.signing();
+  expect(keys.list().map((key) => [key.kid === kid, key.signs !== undefined])).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+});
+
 test("a revoked key that was retired leaves the current one in place", async () => {
   const keys = await startedNode();
   const retired = keys.signing().kid;

@@ -18,6 +18,7 @@ const ROTATED = "r".repeat(43);
 const CHOSEN = "correct horse battery staple";
 const valid = new Set([GENERATED, ROTATED, CHOSEN]);
 const LONGEST_ID = "/".repeat(100);
+const PLUS_ID = "acme+eu";
 let verified = 0;
 
 class ToyClients implements Pick<Clients, "authenticate"> {
@@ -25,7 +26,7 @@ class ToyClients implements Pick<Clients, "authenticate"> {
 
   async authenticate(clientId: string, secret: string) {
     verified += 1;
-    if (!valid.has(secret) || !["acme", LONGEST_ID].includes(clientId)) return reject("client_authentication_failed");
+    if (!valid.has(secret) || !["acme", LONGEST_ID, PLUS_ID].includes(clientId)) return reject("client_authentication_failed");
     return done({ clientId, customerId: this.#customerId, scopes: ["*"] });
   }
 }
@@ -90,6 +91,20 @@ test("past the rate of the address a form with the longest id, a generated secre
   await exhaust("203.0.113.5");
   const scope = Object.keys(SCOPES).join(" ");
   expect(await post("203.0.113.5", formOf(GENERATED, { client_id: LONGEST_ID, scope }))).toBe(200);
+});
+
+test("a client whose id has a plus sign has that rate too, whether it sends the id encoded in the header or not", async () => {
+  const basic = (clientId: string) => ({
+    method: "POST",
+    body: new URLSearchParams({ grant_type: "client_credentials" }),
+    headers: { authorization: `Basic ${Buffer.from(`${clientId}:${GENERATED}`).toString("base64")}` },
+  });
+  expect(await ask("203.0.113.6", basic(PLUS_ID))).toBe(200);
+  await exhaust("203.0.113.6");
+  expect([
+    await ask("203.0.113.6", basic(PLUS_ID)),
+    await ask("203.0.113.6", basic(encodeURIComponent(PLUS_ID))),
+  ]).toEqual([200, 200]);
 });
 
 /** A request that says that it has a body, and sends none of it. */
