@@ -255,6 +255,8 @@ test("a head that comes in too many small records of TLS ends the connection, an
 
 test("with TLS too a flooded connection is closed after as many requests, while Node is still reading it", async () => {
   const { server, dropped, asked } = silentServer(readCertificate());
+  const secured: Socket[] = [];
+  server.on("secureConnection", (socket: Socket) => void secured.push(socket));
   const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
   server.prependListener("connection", from).prependListener("secureConnection", from);
   server.listen(0, "127.0.0.1");
@@ -266,12 +268,15 @@ test("with TLS too a flooded connection is closed after as many requests, while 
     await once(socket, "secureConnect");
     return socket.resume();
   };
-  const [quiet, ...flooding] = [await open(), await open(), await open(), await open()] as [Socket, ...Socket[]];
+  const [known, quiet] = [await open(), await open()];
+  const flooding = [await open(), await open(), await open()];
   quiet.write(REQUEST.repeat(16));
-  await until("the few have come", () => asked() === 16);
+  await until("the few have come", () => asked() === 16 && secured.length === 5);
+  noteValidToken(secured[0] as Socket, "acme");
   for (const one of flooding) one.write(REQUEST.repeat(400));
   await until("the address has lost its connections", () => [quiet, ...flooding].every((one) => one.destroyed));
   expect([asked(), dropped]).toEqual([64, [{ count: 1, address: "203.0.113.9", reason: FLOODED }]]);
+  expect(known.destroyed).toBe(false);
 });
 
 test("with TLS connections of an address past its pace wait for their handshake, and all are served", async () => {

@@ -241,6 +241,16 @@ describe("a receiver", () => {
     expect(await outgoing().post(url)).toEqual({ kind: "unanswered", reason: "protocol", detail });
   });
 
+  test("with many headers has answered, but only the first 100 are read", async () => {
+    const retryAfterBehind = async (others: number): Promise<unknown> => {
+      const head = `HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(others)}retry-after: 60\r\ncontent-length: 2\r\n\r\n`;
+      const { url } = await rawReceiver((socket) => socket.end(`${head}ok`));
+      return outgoing().post(url);
+    };
+    expect(await retryAfterBehind(99)).toEqual({ ...OK, retryAfter: "60" });
+    expect(await retryAfterBehind(100)).toEqual(OK);
+  });
+
   test("with interim answers without end has not answered", async () => {
     for (const status of ["100 Continue", "102 Processing", "103 Early Hints"]) {
       const { url } = await rawReceiver((socket) => flood(socket, `HTTP/1.1 ${status}\r\n\r\n`));
