@@ -161,6 +161,9 @@ test("what is not sealed yet is listed, and says so", async () => {
   );
   const { stdout } = await run(["audit", "writes"]);
   expect(stdout.trim().split("\n").at(-1)).toMatch(/signing_key +k1 +not sealed yet +operator: root +key revoke$/);
+  const caller = { operator: "root", operation: "key revoke" };
+  // Without a slot and a batch: no batch has it.
+  expect((await trail()).at(-1)).toEqual({ at: TIME, what: "signing_key", key: "k1", details: {}, caller });
   expect((await trail("--id", acme.id)).filter(({ caller }) => caller.operation === "key revoke")).toEqual([]);
   await json("key", "rotate");
   expect((await run(["audit", "writes"])).stdout).not.toContain("not sealed yet");
