@@ -250,6 +250,19 @@ describe("pages", () => {
     },
   );
 
+  test.each(Object.keys(lists))("of %s: a position with a part too many or too few is no cursor", async (path) => {
+    const profile = await service.profile(acme, { USD: "10" });
+    for (let made = 0; made < 2; made += 1) expectSuccess(await lists[path as keyof typeof lists](profile));
+    const cursor = (await get(`${path}?limit=1`)).body.next_page_cursor;
+    const [version, digest, position] = JSON.parse(Buffer.from(cursor, "base64url").toString());
+    const after = (parts: readonly string[]) =>
+      `${path}?page_cursor=${Buffer.from(JSON.stringify([version, digest, parts])).toString("base64url")}`;
+    expectSuccess(await get(after(position)));
+    const unreadable = failingField("page_cursor", undefined, "is not a cursor of this service");
+    for (const parts of [[...position, ""], position.slice(0, -1), []])
+      expectProblem(await get(after(parts)), unreadable);
+  });
+
   test("end with an empty cursor, also when the last one is exactly full", async () => {
     const customer = await service.customer();
     for (const nickname of ["1", "2", "3"]) await post("/v2/profiles", { nickname }, customer.token);
