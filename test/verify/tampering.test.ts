@@ -289,6 +289,23 @@ test("what one batch has from a later version excuses no other batch", async () 
   ]);
 });
 
+test("what a changing row has from a later version excuses that row, and no other", async () => {
+  await restoreUntouched(db.owner);
+  await db.owner.rows("alter table profile add column later text");
+  await tamper(
+    db.owner,
+    books,
+    `update profile set later = 'x', incoming_count = 1 where id = :shop;
+     update profile set incoming_count = 0 where id = :vault`,
+  );
+  const found = await allFindingsOf(db.database, books);
+  await db.owner.rows("alter table profile drop column later");
+  expect(found.filter((finding) => /^(changing rows|known columns): profile/.test(finding))).toEqual([
+    "changing rows: profile vault does not match batch 1/16, which it refers to",
+    "known columns: profile has values in later, which this version does not know: if a later version added it, verify with that version; otherwise it was added by hand",
+  ]);
+});
+
 test("a column that was dropped is none, and a table of another schema is not the ledger's", async () => {
   await restoreUntouched(db.owner);
   await db.owner.rows("alter table transfer add column later text");
