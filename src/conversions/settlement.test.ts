@@ -147,3 +147,10 @@ test("an outage is reported once, and when it is over with the number of failure
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   expect(reports.splice(0)).toEqual([new Error("the database is read-only"), 3]);
 });
+
+test("one timer is set, however many conversions wait, and none once it is stopped", () => {
+  for (const id of ["one", "two", "three"]) settlement.onCreated(conversion(id));
+  expect(vi.getTimerCount()).toBe(1);
+  settlement.stop();
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -80,6 +80,20 @@ test("a strict webhook gets batches in order, and the same batch until it is acc
   expect(await site.rows(webhook)).toEqual([]);
 });
 
+test("a strict webhook cannot skip a batch that is still tried", async () => {
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url, deliveryOrder: "strict" });
+  receiver.answer = () => 500;
+  site.node();
+  await site.change(await site.profile());
+  await until("it is written", async () => (await site.rows(webhook)).length > 0);
+  const last = await site.lastNumber();
+  expect(await site.idle.replay(site.customerId, webhook.id, { fromNumber: BigInt(last + 1) })).toEqual({
+    kind: "rejected",
+    rejection: { code: "replay_ahead", lastNumber: BigInt((await site.progress(webhook)).readTo + 1) },
+  });
+});
+
 test("a strict webhook stops at a batch that it could not deliver, until somebody retries or skips it", async () => {
   const a = await site.profile();
   const receiver = await site.receiver();

@@ -155,3 +155,9 @@ test("a customer's 20,001st open order is rejected, after a restart too", () => 
     { kind: "rested", order: other.id },
   ]);
 });
+
+test("the total at a price is told once, however many orders of a round rest or rested there", () => {
+  const rested = { ...BID, priority: 1n } as Order;
+  const levels = new EngineBook(MARKET, HEAD).levelsOf([rested, { ...rested, id: STOP.id }]);
+  expect(levels).toEqual([{ side: "BUY", price: amountOf("90"), amount: amountOf("0") }]);
+});
