@@ -255,12 +255,12 @@ describe("pages", () => {
     for (let made = 0; made < 2; made += 1) expectSuccess(await lists[path as keyof typeof lists](profile));
     const cursor = (await get(`${path}?limit=1`)).body.next_page_cursor;
     const [version, digest, position] = JSON.parse(Buffer.from(cursor, "base64url").toString());
-    const after = (parts: readonly string[]) =>
+    const pathAfter = (parts: readonly string[]) =>
       `${path}?page_cursor=${Buffer.from(JSON.stringify([version, digest, parts])).toString("base64url")}`;
-    expectSuccess(await get(after(position)));
+    expectSuccess(await get(pathAfter(position)));
     const unreadable = failingField("page_cursor", undefined, "is not a cursor of this service");
     for (const parts of [[...position, ""], position.slice(0, -1), []])
-      expectProblem(await get(after(parts)), unreadable);
+      expectProblem(await get(pathAfter(parts)), unreadable);
   });
 
   test("end with an empty cursor, also when the last one is exactly full", async () => {

@@ -301,8 +301,8 @@ test("what a changing row has from a later version excuses that row, and no othe
   const found = await allFindingsOf(db.database, books);
   await db.owner.rows("alter table profile drop column later");
   expect(found.filter((finding) => /^(changing rows|known columns): profile/.test(finding))).toEqual([
-    "changing rows: profile vault does not match batch 1/16, which it refers to",
     "known columns: profile has values in later, which this version does not know: if a later version added it, verify with that version; otherwise it was added by hand",
+    "changing rows: profile vault does not match batch 1/16, which it refers to",
   ]);
 });
 

@@ -26,7 +26,8 @@ class ToyClients implements Pick<Clients, "authenticate"> {
 
   async authenticate(clientId: string, secret: string) {
     verified += 1;
-    if (!valid.has(secret) || !["acme", LONGEST_ID, PLUS_ID].includes(clientId)) return reject("client_authentication_failed");
+    if (!valid.has(secret) || !["acme", LONGEST_ID, PLUS_ID].includes(clientId))
+      return reject("client_authentication_failed");
     return done({ clientId, customerId: this.#customerId, scopes: ["*"] });
   }
 }
