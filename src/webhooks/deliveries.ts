@@ -24,6 +24,7 @@ import {
   insertAttempt,
   isStopped,
   listAttempts,
+  lockProgress,
   raiseVersion,
   removeRowsFrom,
   retryNow,
@@ -147,7 +148,7 @@ async function resume(
   { id, customerId }: Webhook,
   from: "WHERE_IT_STOOD" | "NOW",
 ): Promise<void> {
-  await raiseVersion(transaction, customerId, id);
+  await raiseVersion(transaction, id);
   await forgetFailing(transaction, id);
   if (from === "WHERE_IT_STOOD") {
     await retryNow(transaction, id, clock.now());
@@ -170,7 +171,11 @@ async function replay(
   if ((await webhooks.find(customerId, webhookId)) === undefined) return notFound(webhookId);
   const asked = "onlyUndelivered" in from ? undefined : await numberOf(options, customerId, from);
   return database.transaction(async (transaction) => {
-    const progress = await raiseVersion(transaction, customerId, webhookId);
+    const progress = await lockProgress(transaction, customerId, webhookId);
+    const lastNumber = asked === undefined ? 0n : await furthest(transaction, progress);
+    const isAhead = asked !== undefined && asked > lastNumber;
+    if (isAhead && !("fromTime" in from)) return reject({ code: "replay_ahead", lastNumber });
+    await raiseVersion(transaction, webhookId);
     if (asked === undefined) {
       const waiting = await retryNow(transaction, webhookId, clock.now());
       // More may be waiting: those that were blocked are not, once the webhook takes its events in any order.
@@ -178,9 +183,6 @@ async function replay(
       const givenUp = await retryUndelivered(transaction, webhookId, clock.now(), room);
       return done({ fromNumber: undefined, events: waiting + givenUp });
     }
-    const lastNumber = await furthest(transaction, progress);
-    const isAhead = asked > lastNumber;
-    if (isAhead && !("fromTime" in from)) return reject({ code: "replay_ahead", lastNumber });
     const fromNumber = isAhead ? lastNumber : asked;
     await removeRowsFrom(transaction, webhookId, fromNumber);
     await setPlace(transaction, webhookId, fromNumber - 1n);

@@ -79,18 +79,22 @@ export async function claimProgress(
   return rows.map(progressOf);
 }
 
-/** Before the place is set or deliveries are repeated: locks it to the end of the transaction, and raises its version. */
-export async function raiseVersion(
+/** Locks it to the end of the transaction, before it is decided from what it says. */
+export async function lockProgress(
   transaction: Queryable,
   customerId: CustomerId,
   webhookId: WebhookId,
 ): Promise<StoredProgress> {
   const [row] = await transaction.rows<ProgressRow>(
-    `update webhook_progress set version = version + 1 where webhook_id = $1 and customer_id = $2
-     returning ${PROGRESS}`,
+    `select ${PROGRESS} from webhook_progress where webhook_id = $1 and customer_id = $2 for update`,
     [webhookId, customerId],
   );
   return progressOf(must(row, "a webhook has a place since it was created"));
+}
+
+/** Before the place is set or deliveries are repeated: the node that delivers opens the webhook anew. */
+export async function raiseVersion(transaction: Queryable, webhookId: WebhookId): Promise<void> {
+  await transaction.rows("update webhook_progress set version = version + 1 where webhook_id = $1", [webhookId]);
 }
 
 /** Those whose version is no longer this one. */

@@ -87,11 +87,15 @@ test("a strict webhook cannot skip a batch that is still tried", async () => {
   site.node();
   await site.change(await site.profile());
   await until("it is written", async () => (await site.rows(webhook)).length > 0);
+  const stored = () =>
+    site.db.owner.rows("select webhook_progress.*, webhook_delivery.* from webhook_progress, webhook_delivery");
+  const before = await stored();
   const last = await site.lastNumber();
   expect(await site.idle.replay(site.customerId, webhook.id, { fromNumber: BigInt(last + 1) })).toEqual({
     kind: "rejected",
     rejection: { code: "replay_ahead", lastNumber: BigInt((await site.progress(webhook)).readTo + 1) },
   });
+  expect(await stored()).toEqual(before);
 });
 
 test("a strict webhook stops at a batch that it could not deliver, until somebody retries or skips it", async () => {

@@ -14,6 +14,7 @@ import {
   isStopped,
   listAttempts,
   listCustomersWithUndelivered,
+  lockProgress,
   raiseVersion,
   readOpenRows,
   removeRowsBehindPlace,
@@ -172,8 +173,9 @@ test("a webhook is claimed under one lease, and its version is raised for its cu
   await db.owner.rows("update lease set fence = 7");
   const [claimed, ...more] = await claimProgress(db.database.commits, lease, [ONE]);
   expect([claimed?.webhookId, claimed?.version, more]).toEqual([ONE, 2n, []]);
-  await expect(raiseVersion(db.database.commits, BETA, ONE)).rejects.toThrow();
-  expect(await raiseVersion(db.database.commits, ACME, ONE)).toMatchObject({ webhookId: ONE, version: 3n });
+  await expect(lockProgress(db.database.commits, BETA, ONE)).rejects.toThrow();
+  expect(await lockProgress(db.database.commits, ACME, ONE)).toMatchObject({ webhookId: ONE, version: 2n });
+  await raiseVersion(db.database.commits, ONE);
   expect(await places()).toEqual(["one 4 3 !", "two 2 1 !", "odd 4 1 !"]);
   const known = new Map([
     [ONE, 3n],

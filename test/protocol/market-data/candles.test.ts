@@ -196,6 +196,13 @@ test("an invalid request for candles is rejected with the rule that it breaks", 
   expect(await rejected(`increment=ONE_DAY&limit=1&${WHOLE}&page_cursor=${body.next_page_cursor}`)).toEqual([
     { field: "page_cursor", rule: "belongs to another list: send the same filters as for the first page" },
   ]);
+  const [version, digest, position] = JSON.parse(Buffer.from(body.next_page_cursor, "base64url").toString());
+  for (const parts of [[...position, ""], position.slice(0, -1)]) {
+    const cursor = Buffer.from(JSON.stringify([version, digest, parts])).toString("base64url");
+    expect(await rejected(`increment=ONE_HOUR&limit=1&${WHOLE}&page_cursor=${cursor}`)).toEqual([
+      { field: "page_cursor", rule: "is not a cursor of this service" },
+    ]);
+  }
 });
 
 test("candles require their scope, a valid request and an existing market", async () => {

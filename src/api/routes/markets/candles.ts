@@ -119,10 +119,10 @@ function seriesBehind(series: Series, at: Instant, order: "ASC" | "DESC"): Serie
 
 const positionText = ({ increment, from, before }: Series): string[] => [increment, `${from}`, `${before}`];
 
-function positionIn([name, from, before]: readonly string[]): Series | undefined {
+function positionIn([name, from, before, ...more]: readonly string[]): Series | undefined {
   const increment = INCREMENTS.find((one) => one === name);
   const [begin, end] = [from, before].map((text) => (/^[0-9]{1,15}$/.test(text ?? "") ? Number(text) : undefined));
-  if (increment === undefined || begin === undefined || end === undefined) return undefined;
+  if (increment === undefined || begin === undefined || end === undefined || more.length > 0) return undefined;
   return { increment, from: begin as Instant, before: end as Instant };
 }
 
