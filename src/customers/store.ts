@@ -49,7 +49,7 @@ export async function findCustomer(database: Queryable, id: CustomerId): Promise
 /** Locks a customer, so that changes of it are made one after the other. */
 export async function lockCustomer(transaction: Queryable, id: CustomerId): Promise<Customer | undefined> {
   const [row] = await transaction.rows<CustomerRow>(
-    `select ${CUSTOMER_COLUMNS} from customer where id = $1 for update`,
+    `select ${CUSTOMER_COLUMNS} from customer where id = $1 for no key update`,
     [id],
   );
   return row && customerOf(row);

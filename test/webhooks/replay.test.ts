@@ -298,6 +298,24 @@ test("replays of a customer that wait for one another leave connections for ever
   for (const replayed of await Promise.all(replays)) expect(unwrap(replayed).events).toBe(0);
 });
 
+test("a webhook is enabled while what was delivered to it is being written", async () => {
+  const webhook = await site.webhook({ url: "https://acme.example" });
+  unwrap(await site.webhooks.disableBy(TESTER, site.customerId, webhook.id));
+  const { enabling } = await site.db.owner.transaction(async (transaction) => {
+    await transaction.rows("update webhook_progress set last_success_at = now() where webhook_id = $1", [webhook.id]);
+    const enabling = site.webhooks.enable(site.customerId, webhook.id, site.idle.resume("NOW"), TESTER);
+    await untilBlocked(site.db);
+    // Refers to the webhook, which is being enabled.
+    await transaction.rows(
+      `insert into webhook_attempt (webhook_id, id, message_id, number, events, at, ms, status)
+       values ($1, $2, 'msg', 1, 1, now(), 1, 204)`,
+      [webhook.id, newId()],
+    );
+    return { enabling };
+  });
+  expect(unwrap(await enabling).status).toBe("ACTIVE");
+});
+
 test("of what is given up no more is tried again than there is room for", async () => {
   const webhook = await site.webhook({ url: "https://acme.example" });
   await insertOpen(webhook, 1_002, "case n when 1002 then 'UNDELIVERED' else 'RETRYING' end");

@@ -98,7 +98,7 @@ export async function lockClient(
 ): Promise<LockedClient | undefined> {
   const [found] = await transaction.rows<{ customer_id: CustomerId; disabled: boolean }>(
     `select customer_id, disabled_at is not null as disabled
-       from client where client_id = $1 and ($2::uuid is null or customer_id = $2) for update`,
+       from client where client_id = $1 and ($2::uuid is null or customer_id = $2) for no key update`,
     [clientId, customerId ?? null],
   );
   return found && { customerId: found.customer_id, isDisabled: found.disabled };

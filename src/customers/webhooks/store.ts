@@ -151,13 +151,13 @@ export async function findWebhook(
   return row && webhookOf(row);
 }
 
-/** The same, locked to the end of the transaction. */
+/** The same, locked to the end of the transaction. What refers to it, as its deliveries do, can be written meanwhile. */
 export async function lockWebhook(
   transaction: Queryable,
   customerId: CustomerId,
   id: WebhookId,
 ): Promise<Webhook | undefined> {
-  await transaction.rows("select from webhook where id = $1 for update", [id]);
+  await transaction.rows("select from webhook where id = $1 for no key update", [id]);
   return findWebhook(transaction, customerId, id);
 }
 
