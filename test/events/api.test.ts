@@ -94,7 +94,10 @@ test("filters find what matches", async () => {
   const wanted = ["order.triggered", "profile.created"];
   expect(await list(`type=${wanted[0]}&type=${wanted[1]}`)).toEqual(all.filter(({ type }) => wanted.includes(type)));
   const { id, profile_id: profileId } = all.find(({ type }) => type === "order.triggered").object;
-  expect(await list(`object_id=${id}`)).toEqual(all.filter(({ object }) => object.id === id));
+  const ofOrder = all.filter(({ object }) => object.id === id);
+  expect(await list(`object_id=${id}`)).toEqual(ofOrder);
+  for (const [i, { number }] of ofOrder.entries())
+    expect(await list(`object_id=${id}&after_number=${number - 1}`)).toEqual(ofOrder.slice(i));
   expect(await list(`profile_id=${profileId}`)).toEqual(
     all.filter(({ object, object_type: type }) =>
       type === "profile" ? object.id === profileId : type === "execution" || object.profile_id === profileId,

@@ -130,3 +130,16 @@ test("rejections of unauthenticated callers are paced, those of clients are not"
   expect(statusesIn(await stranger)).toEqual([401]);
   expect(statusesIn(await flood)).toEqual(Array(1_001).fill(401));
 });
+
+test("what is sent to unauthenticated callers as they asked for it is not counted as a rejection", async () => {
+  const { url, asked } = await startPaced((api) => {
+    api.get("/public", { config: { scope: "public" }, schema: { hide: true } }, async () => "public");
+  });
+  const request = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
+  const hundred = request("/public").repeat(99) + request("/public", "Connection: close\r\n");
+  for (let sent = 100; sent <= 1_100; sent += 100) {
+    expect(statusesIn(await sendRaw(url, hundred))).toEqual(Array(100).fill(200));
+    await asked(sent);
+  }
+  expect(statusesIn(await sendRaw(url, request("/v2/toys", "Connection: close\r\n")))).toEqual([401]);
+});

@@ -80,7 +80,9 @@ test("what is written together goes out in slices, one behind the other, and cou
     leave = done;
   };
   server.emit("secureConnection", socket);
-  const messages = Array.from({ length: 300 }, (_, i) => Buffer.alloc(i === 7 ? 200 * KIB : 1_000, i));
+  // A byte before a large one too, and small ones around another.
+  const sizes = [1, 200 * KIB, ...Array(298).fill(1_000)].with(7, 200 * KIB);
+  const messages = sizes.map((size, i) => Buffer.alloc(size, i));
   const all = Buffer.concat(messages);
   socket.cork();
   for (const message of messages) socket.write(message);

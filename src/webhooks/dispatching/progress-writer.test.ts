@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { NOTHING_YET } from "../../../test/support/queue-world.ts";
 import { until } from "../../../test/support/until.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -60,4 +60,36 @@ test.each(["is written", "fails"])("a webhook has something unwritten until the 
     await writing;
     expect(writer.hasUnwritten(line)).toBe(false);
   }
+});
+
+test("after a write that failed the next one waits half a second, and then writes the same", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const writes: boolean[] = [];
+  let isAway = true;
+  const rows = async () => {
+    writes.push(!isAway);
+    if (isAway) throw new Error("the database is away");
+    return [{ webhook_id: WEBHOOK.id }];
+  };
+  const writer = new ProgressWriter({
+    database: { commits: { rows } } as unknown as Database,
+    clock: systemClock,
+    onFailure: () => undefined,
+    onWritten: () => undefined,
+  });
+  const running = writer.run();
+  const line = new Line(WEBHOOK, 1n, { now: NOW, random: () => 0.5, stored: NOTHING_YET, rows: [] });
+  line.queue.addPage(0n, { events: [], searchedTo: 5n, isLast: true });
+  writer.onChange(line);
+  await vi.advanceTimersByTimeAsync(499);
+  expect([writes, writer.isBehind]).toEqual([[false], true]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(writes).toEqual([false, false]);
+  isAway = false;
+  await vi.advanceTimersByTimeAsync(500);
+  expect([writes, writer.isBehind, writer.hasUnwritten(line)]).toEqual([[false, false, true], false, false]);
+  writer.end();
+  await vi.advanceTimersByTimeAsync(50);
+  await running;
 });

@@ -1,0 +1,22 @@
+import { Socket } from "node:net";
+import { expect, test } from "vitest";
+import { OpenConnections } from "./open-connections.ts";
+
+const socketOf = (address: string, port: number): Socket =>
+  Object.defineProperties(new Socket(), { remoteAddress: { value: address }, remotePort: { value: port } });
+
+test("a connection whose port was used before is known by it when the former one has closed", () => {
+  const connections = new OpenConnections(10);
+  const add = (socket: Socket): void => expect(connections.add("192.0.2.1", socket, expect.fail)).toBe(true);
+  const [former, other] = [socketOf("192.0.2.1", 40_000), socketOf("192.0.2.1", 40_001)];
+  const latter = socketOf("192.0.2.1", 40_000);
+  for (const socket of [former, other, latter]) add(socket);
+  former.emit("close");
+  expect(connections.othersOfFlood(latter, "192.0.2.1")).toEqual([other]);
+  // It is known no more: nothing is spared as its own.
+  latter.emit("close");
+  expect(connections.othersOfFlood(latter, "192.0.2.1")).toEqual([other]);
+  connections.noteSecure(latter);
+  other.emit("close");
+  expect(connections.othersOfFlood(latter, "192.0.2.1")).toEqual([]);
+});
