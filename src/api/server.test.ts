@@ -105,6 +105,11 @@ test("a body that is not said to be JSON is 415", async () => {
     problem(415, "Unsupported Media Type", "there is no content type: send application/json").body,
   );
   expect((await send(JSON.stringify(TOY), { "content-type": "application/json; charset=utf-8" })).status).toBe(200);
+  const long = "application/json; a=".padEnd(256, "b");
+  expect((await send(JSON.stringify(TOY), { "content-type": long })).status).toBe(200);
+  expect(await (await send(JSON.stringify(TOY), { "content-type": `${long}b` })).json()).toEqual(
+    problem(400, "Bad Request", "the header content-type has more than 256 characters").body,
+  );
 });
 
 test("without room a write is rejected before its token and body are read, a read is not", async () => {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { addressOn, isOnNetwork, transactionHashOn } from "./network-forms.ts";
 import { CRYPTO_NETWORKS, type CryptoNetwork } from "./transfer.ts";
@@ -31,4 +32,47 @@ test("a coin with a network of its own is there and on ETHEREUM, and nothing els
   expect(networksOf("DOGE")).toEqual(["ETHEREUM", "DOGECOIN"]);
   const others = ["BITCOIN", "BITCOIN_CASH", "LITECOIN", "DOGECOIN"];
   expect(networksOf("USDG")).toEqual(CRYPTO_NETWORKS.filter((network) => !others.includes(network)));
+});
+
+/** A number in digits of a base, as bytes. */
+function bytesOf(text: string, digits: string, leading: string): number[] {
+  let value = 0n;
+  for (const digit of text) value = value * BigInt(digits.length) + BigInt(digits.indexOf(digit));
+  const hex = value.toString(16);
+  const zeros = text.length - text.replace(new RegExp(`^${leading}+`), "").length;
+  return [...Array(zeros).fill(0), ...Buffer.from(hex.padStart(hex.length + (hex.length % 2), "0"), "hex")];
+}
+
+/** The remainder of a polynomial, which is 0 with its checksum behind it: CRC-16/XMODEM. */
+function remainder(bytes: readonly number[]): bigint {
+  let value = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  for (let bit = BigInt(bytes.length * 8 - 1); bit >= 16n; bit -= 1n)
+    if ((value >> bit) & 1n) value ^= 0x11021n << (bit - 16n);
+  return value;
+}
+
+const checksumHolds = {
+  BASE58: (address: string): boolean => {
+    const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    const bytes = Buffer.from(bytesOf(address, digits, "1"));
+    const twice = [1, 2].reduce((hashed) => createHash("sha256").update(hashed).digest(), bytes.subarray(0, -4));
+    return bytes.length === 25 && twice.subarray(0, 4).equals(bytes.subarray(-4));
+  },
+  STELLAR: (address: string): boolean => {
+    const bytes = bytesOf(address, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "=");
+    const [low = 0, high = 0] = bytes.slice(-2);
+    return bytes.length === 35 && remainder([...bytes.slice(0, -2), high, low]) === 0n;
+  },
+};
+
+test("wallets take the addresses: their checksums are those of their networks", () => {
+  // Published: of the first block, and an example of SEP-23.
+  expect(checksumHolds.BASE58("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")).toBe(true);
+  expect(checksumHolds.STELLAR("GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ")).toBe(true);
+  expect(checksumHolds.STELLAR("GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGA")).toBe(false);
+  for (let seed = 0; seed < 50; seed += 1) {
+    expect(checksumHolds.STELLAR(addressOn("STELLAR", `${seed}`))).toBe(true);
+    for (const network of ["BITCOIN", "BITCOIN_CASH", "LITECOIN", "DOGECOIN"] as const)
+      expect(checksumHolds.BASE58(addressOn(network, `${seed}`))).toBe(true);
+  }
 });

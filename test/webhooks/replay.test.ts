@@ -270,6 +270,22 @@ test("what is 30 days old, of a deleted webhook, or of events that are no longer
   ]);
 });
 
+test("what is in flight when a process stops is waited for, and nobody posts it again", async () => {
+  const a = await site.profile();
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  const answers: ((status: number) => void)[] = [];
+  receiver.answer = () => new Promise((resolve) => void answers.push(resolve));
+  const { deliveries } = site.node();
+  await site.change(a);
+  await until("it is in flight", () => answers.length === 1);
+  const stopping = deliveries.stop();
+  setTimeout(() => answers[0]?.(204), 100);
+  await stopping;
+  expect(receiver.accepted()).toEqual([await site.lastNumber()]);
+  expect((await site.progress(webhook)).readTo).toBe(await site.lastNumber());
+});
+
 test("few tests of a customer are sent at once, however long its receiver takes", async () => {
   const receiver = await site.receiver();
   const webhook = await site.webhook({ url: receiver.url });

@@ -45,7 +45,7 @@ export interface Receiver {
   /** What was accepted, as "number", in the order of arrival. */
   accepted(): number[];
   /** How it answers from now on. */
-  answer: (received: Received) => Answered;
+  answer: (received: Received) => Answered | Promise<Answered>;
   /** Drops the requests that it does not answer. */
   hangUp(): void;
 }
@@ -248,7 +248,7 @@ async function openReceiver(): Promise<Receiver & { close(): Promise<void> }> {
       objects: events.map(({ object }) => String(object)),
     };
     received.push(one);
-    const answer = receiver.answer(one);
+    const answer = await receiver.answer(one);
     if (answer === "nothing") return;
     const { status, headers } = typeof answer === "number" ? { status: answer, headers: {} } : answer;
     if (status < 300) accepted.push(...one.numbers);

@@ -123,7 +123,8 @@ test("the token endpoint is there under its own address, open to all, with a for
     operationId: "issueToken",
     tags: ["Tokens"],
   });
-  const { content } = requestBody;
+  const { content, required } = requestBody;
+  expect(required).toBe(true);
   expect(Object.keys(content)).toEqual(["multipart/form-data", "application/x-www-form-urlencoded"]);
   const [multipart, urlencoded] = Object.values(content);
   expect(multipart).toEqual({

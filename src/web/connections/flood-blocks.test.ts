@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { arrive, FLOODED, REQUEST, silentServer } from "../../../test/support/http/bounded-server.ts";
 import { until } from "../../../test/support/until.ts";
+import { Floods } from "./flood-blocks.ts";
 import { noteValidToken } from "./open-connections.ts";
 
 afterEach(() => void vi.useRealTimers());
@@ -85,4 +86,13 @@ test("floods from all over an IPv6 network of 48 bits block it, except for conne
   expect(ends).toEqual([...new Array<boolean[]>(8).fill([false, false, false]), [true, false, false]]);
   const later = ["2001:db8:0:cc::1", "2001:db8:1:2::1"].map((address) => arrive(server, address).destroyed);
   expect(later).toEqual([true, false]);
+});
+
+test("two floods a second from one address block nothing, nor do ten from all addresses together; one more blocks", () => {
+  vi.useFakeTimers();
+  const floods = new Floods();
+  const ten = [1, 2, 3, 4, 5].flatMap((at) => [floods.add(`203.0.113.${at}`), floods.add(`203.0.113.${at}`)]);
+  expect(ten).toEqual(Array(10).fill(undefined));
+  expect([floods.add("203.0.113.6"), floods.isBlocked("203.0.113.6")]).toEqual(["203.0.113.6", true]);
+  expect(floods.isBlocked("203.0.113.1")).toBe(false);
 });

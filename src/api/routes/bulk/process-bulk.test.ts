@@ -112,3 +112,12 @@ test("a bulk of which no item could be begun in time is 503, and none is begun",
   onTestFinished(() => clock.mockRestore());
   expect([(await bulk(3)).status, begun]).toEqual([503, []]);
 });
+
+test("an item that cannot be read is told by its ref_id, unless that is none", async () => {
+  await start();
+  const refIds = ["", "a", "é".repeat(200), "x".repeat(201), "\ud800", 7, null];
+  const json = { mode: "independent", items: refIds.map((ref_id) => ({ ref_id })) };
+  const { body } = await ask(toy, "/v2/transfer/internal/bulk", { method: "POST", json });
+  const shown = (body as { items: { ref_id?: string }[] }).items.map((item) => item.ref_id);
+  expect(shown).toEqual(["", "a", "é".repeat(200), undefined, undefined, undefined, undefined]);
+});
