@@ -156,6 +156,41 @@ test("a customer's 20,001st open order is rejected, after a restart too", () => 
   ]);
 });
 
+const gtt = (number: number, terms: object = {}) =>
+  ({ ...BID, id: numbered(number), timeInForce: "GTT", expirationDate: NOW + 60_000, ...terms }) as unknown as Order;
+const TOO_MANY = { kind: "closed", status: "REJECTED", reason: "too_many_open_orders" };
+
+test("a customer's 1,001st order that is to expire is rejected, in whatever way the others came", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 998, { customerId: "ann", expirationDate: NOW + 60_000 });
+  book.restoreStop(
+    gtt(1_000, { type: "STOP_MARKET", side: "SELL", price: undefined, stopPrice: amountOf("50"), sequence: 1n }),
+  );
+  const orders = [gtt(2_000), gtt(2_001), gtt(2_002, { customerId: "bob" }), { ...BID, id: numbered(2_003) }];
+  const { round } = book.run({ status: "OPEN", orders, cancels: [] }, NOW);
+  expect(round?.effects).toMatchObject([
+    { kind: "rested", order: numbered(2_000) },
+    { ...TOO_MANY, order: numbered(2_001) },
+    { kind: "rested", order: numbered(2_002) },
+    { kind: "rested", order: numbered(2_003) },
+  ]);
+  expect([...(round?.taken.keys() ?? [])]).toEqual(orders.map(({ id }) => id));
+});
+
+test("an order that has closed makes room for another that is to expire, in the same round", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 1_000, { customerId: "ann", expirationDate: NOW + 60_000 });
+  const asked = { profileId: BID.profileId, orderId: numbered(7), requestedAt: NOW, caller: undefined } as const;
+  const orders = [gtt(2_000), gtt(2_001, { createdAt: NOW + 2 })];
+  const cancels = [{ ...asked, requestedAt: (NOW + 1) as Instant, orderStatus: "OPEN" as const }];
+  const { round } = book.run({ status: "OPEN", orders, cancels }, NOW);
+  expect(round?.effects).toMatchObject([
+    { ...TOO_MANY, order: numbered(2_000) },
+    { kind: "closed", order: numbered(7), status: "CANCELLED", reason: "requested" },
+    { kind: "rested", order: numbered(2_001) },
+  ]);
+});
+
 test("the total at a price is told once, however many orders of a round rest or rested there", () => {
   const rested = { ...BID, priority: 1n } as Order;
   const levels = new EngineBook(MARKET, HEAD).levelsOf([rested, { ...rested, id: STOP.id }]);

@@ -7,7 +7,7 @@ import type { Caller } from "../../ledger/caller.ts";
 import { assert, must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { Book } from "../book/book.ts";
-import { cancelled } from "../book/command-effect.ts";
+import { cancelled, rejected } from "../book/command-effect.ts";
 import type { BookOrderId, Price, Sequence, StopOrder } from "../book/order.ts";
 import { isStop } from "../book/order.ts";
 import type { LevelChange } from "../market-feed/book-change.ts";
@@ -44,6 +44,11 @@ const MAX_TOUCHED = 500;
 /** A round ends too when the book has looked at this many resting orders: such work leaves no effects to count. */
 const MAX_LOOKED = 100_000;
 const MAX_EXPIRIES = 500;
+/**
+ * How many orders of one customer may be to expire: all of them can be due at once, and nothing is matched before the last
+ * one is out of the book, because an order that is due must not be filled any more.
+ */
+const MAX_EXPIRING = 1_000;
 
 export class EngineBook {
   readonly #market: Market;
@@ -112,12 +117,8 @@ export class EngineBook {
     this.#head = head;
     for (const order of orders) {
       const id = bookId(order.id);
-      if (order.closedAt === undefined) {
-        this.#booked.set(id, { ...must(this.#booked.get(id), "an open order is booked"), version: order.version });
-      } else {
-        this.#booked.delete(id);
-        this.#expiries.remove(id);
-      }
+      if (order.closedAt !== undefined) this.#booked.delete(id);
+      else this.#booked.set(id, { ...must(this.#booked.get(id), "an open order is booked"), version: order.version });
     }
   }
 
@@ -149,6 +150,11 @@ export class EngineBook {
     }
     const sequence = (Number(this.#head.lastSequence) + builder.taken.size + 1) as Sequence;
     builder.taken.set(id, sequence);
+    // Its own expiry is among those counted.
+    if (order.expirationDate !== undefined && this.#expiries.countOf(order.customerId) > MAX_EXPIRING) {
+      this.#record(builder, [rejected(id, "too_many_open_orders")]);
+      return;
+    }
     this.#record(builder, this.#book.place(bookOrder(this.#market, order, sequence)));
   }
 
@@ -177,7 +183,7 @@ export class EngineBook {
     const { profileId, customerId, recipientProfileId, side, version, expirationDate } = order;
     const id = bookId(order.id);
     this.#booked.set(id, { id: order.id, profileId, customerId, recipientProfileId, side, version });
-    if (expirationDate !== undefined) this.#expiries.add(id, expirationDate);
+    if (expirationDate !== undefined) this.#expiries.add(id, customerId, expirationDate);
     return id;
   }
 
@@ -186,6 +192,7 @@ export class EngineBook {
       builder.effects.push(effect);
       const ids = effect.kind === "filled" ? [effect.taker, effect.maker] : [effect.order];
       for (const id of ids) builder.orders.set(id, must(this.#booked.get(id), "an order in the book is booked"));
+      if (effect.kind === "closed") this.#expiries.remove(effect.order);
     }
   }
 }

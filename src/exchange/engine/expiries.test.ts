@@ -8,7 +8,7 @@ const order = (name: string | number): BookOrderId => String(name) as BookOrderI
 
 function expiring(times: Readonly<Record<string, number>>): Expiries {
   const expiries = new Expiries();
-  for (const [name, ms] of Object.entries(times)) expiries.add(order(name), at(ms));
+  for (const [name, ms] of Object.entries(times)) expiries.add(order(name), "ann", at(ms));
   return expiries;
 }
 
@@ -37,9 +37,20 @@ test("an order that has closed does not expire", () => {
 test("many removed orders do not affect the order of the rest", () => {
   const expiries = new Expiries();
   const times = Array.from({ length: 1_000 }, (_, i) => (i * 617) % 1_000);
-  for (const ms of times) expiries.add(order(ms), at(ms));
+  for (const ms of times) expiries.add(order(ms), "ann", at(ms));
   for (const ms of times) if (ms % 10 !== 0) expiries.remove(order(ms));
   const due: BookOrderId[] = [];
   for (let now = 0; now <= 1_000; now += 100) due.push(...expiries.takeDue(at(now), 1_000));
   expect(due).toEqual(Array.from({ length: 100 }, (_, i) => String(i * 10)));
+});
+
+test("orders that are to expire are counted by customer until they are removed, closed or due", () => {
+  const expiries = expiring({ a: 1, b: 2, c: 3 });
+  expiries.add(order("d"), "bob", at(4));
+  expect([expiries.countOf("ann"), expiries.countOf("bob"), expiries.countOf("eve")]).toEqual([3, 1, 0]);
+  expiries.remove(order("b"));
+  expiries.remove(order("b"));
+  expect(expiries.countOf("ann")).toBe(2);
+  expect(expiries.takeDue(at(1), 10)).toEqual(["a"]);
+  expect([expiries.countOf("ann"), expiries.countOf("bob")]).toEqual([1, 1]);
 });

@@ -4,6 +4,7 @@
  */
 import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
+import { CustomerCounts } from "../book/customer-counts.ts";
 import type { BookOrderId } from "../book/order.ts";
 
 interface Expiry {
@@ -14,18 +15,26 @@ interface Expiry {
 const SMALL = 64;
 
 export class Expiries {
-  readonly #valid = new Set<BookOrderId>();
+  /** The orders that are to expire, with their customers. */
+  readonly #valid = new Map<BookOrderId, string>();
+  readonly #counts = new CustomerCounts();
   #heap: Expiry[] = [];
 
-  add(order: BookOrderId, at: Instant): void {
-    this.#valid.add(order);
+  add(order: BookOrderId, customer: string, at: Instant): void {
+    this.#valid.set(order, customer);
+    this.#counts.add(customer);
     this.#heap.push({ order, at });
     this.#siftUp(this.#heap.length - 1);
   }
 
   remove(order: BookOrderId): void {
-    this.#valid.delete(order);
+    this.#forget(order);
     if (this.#heap.length > SMALL + 2 * this.#valid.size) this.#compact();
+  }
+
+  /** How many orders of the customer are to expire. */
+  countOf(customer: string): number {
+    return this.#counts.of(customer);
   }
 
   isDue(now: Instant): boolean {
@@ -41,10 +50,17 @@ export class Expiries {
     const due: BookOrderId[] = [];
     while (due.length < most && this.isDue(now)) {
       const { order } = this.#takeFirst();
-      this.#valid.delete(order);
+      this.#forget(order);
       due.push(order);
     }
     return due;
+  }
+
+  #forget(order: BookOrderId): void {
+    const customer = this.#valid.get(order);
+    if (customer === undefined) return;
+    this.#valid.delete(order);
+    this.#counts.remove(customer);
   }
 
   #takeFirst(): Expiry {
