@@ -18,6 +18,8 @@ afterEach(async () => {
 const MIB = 1024 * 1024;
 /** More than the buffers of two sockets hold. */
 const PAGE = "x".repeat(8 * MIB);
+/** Of three bytes for each unit, and short enough that it could wait as a text. */
+const TEXT = "€".repeat(60 * 1024);
 const REQUEST = "GET /page HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer good\r\n\r\n";
 const UNREAD = problem(503, "Service Unavailable", "too many responses are waiting to be read", {
   headers: { "retry-after": "1" },
@@ -33,6 +35,8 @@ async function start(bounds: { mostMib?: number; graceMs?: number; bytesPerSecon
       return { page: PAGE };
     };
     api.get("/page", { config: { scope: "transfer:read_transfer" }, schema: { hide: true } }, page);
+    const schema = { hide: true };
+    api.get("/text", { config: { scope: "transfer:read_transfer" }, schema }, async () => ({ text: TEXT }));
     api.get("/public-page", { config: { scope: "public" }, schema: { hide: true } }, page);
   };
   toy = await startToyApi(addPages, {
@@ -88,6 +92,15 @@ test("pages that wait behind one another on a connection count, and are forgotte
   await bytesWait(3);
   socket.destroy();
   await until("nothing waits", () => answers.bytes === 0);
+});
+
+test("what waits is counted in bytes, whatever its text", async () => {
+  await start();
+  deaf(`${REQUEST}${REQUEST.replace("/page", "/text").repeat(3)}`);
+  const bytes = [{ page: PAGE }, ...new Array(3).fill({ text: TEXT })].map((body) =>
+    Buffer.byteLength(JSON.stringify(body)),
+  );
+  await until("the page and three texts wait", () => answers.bytes === bytes.reduce((sum, some) => sum + some, 0));
 });
 
 test("a connection that reads too slowly is closed, also when it reads a little all the time", async () => {

@@ -30,9 +30,6 @@ const CHECK_EVERY_MS = 5_000;
 
 /** Responses up to this size are never rejected: problems have to reach their caller, and so do most single records. */
 const SMALL_BYTES = 4 * 1024;
-/** Longer texts are encoded at once: a text that waits would be kept in both forms. */
-const LARGE_BYTES = 64 * 1024;
-
 interface Unsent {
   readonly caller: string;
   readonly bytes: number;
@@ -164,10 +161,11 @@ export function boundResponses(
     const caller = callerOf(request);
     const answers = answersOf(request);
     if (!answers.makeRoomFor(caller, bytes)) return done(rejection());
-    const sent = typeof payload === "string" && bytes > LARGE_BYTES ? Buffer.from(payload) : payload;
+    // A text that waits takes two bytes for each unit, or three, and TLS keeps it in both forms. Bytes are what was counted.
+    const sent = typeof payload === "string" && bytes > SMALL_BYTES ? Buffer.from(payload) : payload;
     reply.raw.once(
       "close",
-      answers.add(caller, sizeOf(sent), () => socket.destroy()),
+      answers.add(caller, bytes, () => socket.destroy()),
     );
     done(null, sent);
   });
@@ -181,7 +179,7 @@ export function boundResponses(
   });
 }
 
-/** Zero for a stream, which is read as it is sent. */
+/** In bytes. Zero for a stream, which is read as it is sent. */
 function sizeOf(payload: unknown): number {
-  return typeof payload === "string" || Buffer.isBuffer(payload) ? payload.length : 0;
+  return typeof payload === "string" || Buffer.isBuffer(payload) ? Buffer.byteLength(payload) : 0;
 }
