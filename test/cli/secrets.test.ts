@@ -59,3 +59,26 @@ test("a disabled client gets no new secret", async () => {
     stderr: "client gone is permanently disabled: create another one with client create\n",
   });
 });
+
+test("no secret of a webhook is encrypted with a key that the nodes do not have", async () => {
+  const keyOf = (byte: number) => ({ PARBOOK_KEY_ENCRYPTION_KEY: Buffer.alloc(32, byte).toString("base64") });
+  const theirs = { ...settings, ...keyOf(1) };
+  const { kid } = (await answerOf(theirs, "key", "rotate")) as { kid: string };
+  const terms = ["--customer", "Gone", "--url", "http://127.0.0.1:9/", "--types", "transfer.*"];
+  const { id } = (await answerOf(theirs, "webhook", "create", ...terms, "--name", "sink")) as { id: string };
+  const ofIt = [id, "--customer", "Gone"];
+  const wrong = "is not the key that it was encrypted with";
+  for (const [command, key, why] of [
+    [["create", ...terms, "--name", "another"], keyOf(2), wrong],
+    [["update", ...ofIt, "--url", "http://127.0.0.1:10/"], keyOf(2), wrong],
+    [["rotate-secret", ...ofIt], {}, "is not set"],
+  ] as const) {
+    expect(await parbook({ ...settings, ...key }, "webhook", ...command)).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: `the signing key ${kid} is encrypted, and PARBOOK_KEY_ENCRYPTION_KEY ${why}\n`,
+    });
+  }
+  const { items } = (await answerOf(theirs, "webhook", "list", "--customer", "Gone")) as { items: object[] };
+  expect(items).toMatchObject([{ id, url: "http://127.0.0.1:9/" }]);
+});

@@ -135,6 +135,10 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
         expect(received.includes('{"ip"') ? received : `{"ip":"${CALLER}"}`, name).toContain(`{"ip":"${CALLER}"}`);
       }
 
+      const connect = [Buffer.from("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n")];
+      for (const url of [front.api, front.auth])
+        expect(await send(url, connect, ANSWER_LIMIT_MS), name).not.toMatch(/ 50\d /);
+
       expect(await Promise.all([front.api, front.auth].map(speaksHttp2)), name).toEqual([false, false]);
 
       const answered = await sendSequences(front);

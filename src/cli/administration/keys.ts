@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { Webhooks } from "../../customers/webhooks/webhooks.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { SigningKey, SigningKeys } from "../../oauth/keys/signing-keys.ts";
+import type { Config } from "../../service/config/config.ts";
 import type { Foundation } from "../../service/core.ts";
 import { judgeEncryptionKeys } from "../../service/doctor/examine-database.ts";
 import { logFindings } from "../../service/doctor/log-findings.ts";
@@ -48,14 +49,21 @@ function withKeys(
   work: (keys: SigningKeys, foundation: Foundation) => Promise<CommandResult>,
 ): Promise<CommandResult> {
   return within(async (foundation, config) => {
-    const { database, clock, log } = foundation;
-    if (config.mode === "production") logFindings(judgeEncryptionKeys(config), config, log);
-    // Not imported above: it brings the token server with it, which other commands would wait for.
-    const { createSigningKeys } = await import("../../oauth/oauth.ts");
-    const keys = createSigningKeys(database, clock, config.signingKeys);
-    await keys.read();
-    return work(keys, foundation);
+    if (config.mode === "production") logFindings(judgeEncryptionKeys(config), config, foundation.log);
+    return work(await readSigningKeys(foundation, config), foundation);
   });
+}
+
+/**
+ * Each command that encrypts a secret begins with it: what it encrypts with a key that the nodes lack, they cannot use.
+ * @throws CannotDecrypt if PARBOOK_KEY_ENCRYPTION_KEY is not that of the nodes
+ */
+export async function readSigningKeys({ database, clock }: Foundation, config: Config): Promise<SigningKeys> {
+  // Not imported above: it brings the token server with it, which other commands would wait for.
+  const { createSigningKeys } = await import("../../oauth/oauth.ts");
+  const keys = createSigningKeys(database, clock, config.signingKeys);
+  await keys.read();
+  return keys;
 }
 
 async function rotateKey(keys: SigningKeys, webhooks: Webhooks, operator: OperatorCaller): Promise<CommandResult> {

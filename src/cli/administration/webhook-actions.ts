@@ -10,6 +10,7 @@ import {
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { ShownWebhook, Webhook, WebhookId, WebhookNameTaken } from "../../customers/webhooks/webhooks.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
+import type { Config } from "../../service/config/config.ts";
 import type { Core } from "../../service/core.ts";
 import { openDeliveries } from "../../service/open-deliveries.ts";
 import { formatInstant, type Instant } from "../../std/clock.ts";
@@ -27,6 +28,7 @@ import {
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
 import { getCustomer } from "./customers.ts";
+import { readSigningKeys } from "./keys.ts";
 import { accessIn } from "./receiver-access.ts";
 
 interface OfCustomer {
@@ -48,7 +50,9 @@ interface SettingOptions extends OfCustomer {
 export async function create(operator: OperatorCaller, options: SettingOptions): Promise<CommandResult> {
   const { customer } = options;
   const access = await accessIn(options.receiverAccess);
-  return withDeliveries(customer, async (customerId, deliveries, { webhooks }) => {
+  return withDeliveries(customer, async (customerId, deliveries, core, config) => {
+    const { webhooks } = core;
+    await readSigningKeys(core, config);
     const request = webhookRequest({ ...sentOf(options), ...access } as SentWebhook);
     return shownResult(unrejected(await webhooks.create(customerId, request, deliveries.begin, operator)));
   });
@@ -58,7 +62,9 @@ export async function create(operator: OperatorCaller, options: SettingOptions):
 export async function update(operator: OperatorCaller, id: WebhookId, options: SettingOptions): Promise<CommandResult> {
   const { customer } = options;
   const access = await accessIn(options.receiverAccess);
-  return withConfiguration(async ({ database, webhooks }) => {
+  return withConfiguration(async (foundation, config) => {
+    const { database, webhooks } = foundation;
+    await readSigningKeys(foundation, config);
     const { id: customerId } = await getCustomer(database, customer);
     const former = await webhooks.find(customerId, id);
     if (former === undefined) throw notFound(id);
@@ -97,7 +103,9 @@ export function rotate(
   options: OfCustomer & { overlap: number },
 ): Promise<CommandResult> {
   const { customer, overlap } = options;
-  return withConfiguration(async ({ database, webhooks }) => {
+  return withConfiguration(async (foundation, config) => {
+    const { database, webhooks } = foundation;
+    await readSigningKeys(foundation, config);
     const { id: customerId } = await getCustomer(database, customer);
     return shownResult(unrejected(await webhooks.rotateSecret(customerId, id, overlap, operator)));
   });
@@ -205,11 +213,16 @@ export function attempts(id: WebhookId, { customer }: OfCustomer): Promise<Comma
 const outcomeOf = ({ status, error, ms }: Attempt): string =>
   error === undefined ? `accepted with ${status} in ${ms} ms` : `failed in ${ms} ms: ${error}`;
 
-type WithDeliveries = (customerId: CustomerId, deliveries: Deliveries, core: Core) => Promise<CommandResult>;
+type WithDeliveries = (
+  customerId: CustomerId,
+  deliveries: Deliveries,
+  core: Core,
+  config: Config,
+) => Promise<CommandResult>;
 
 function withDeliveries(customer: CustomerReference, work: WithDeliveries): Promise<CommandResult> {
   return withCore(async (core, config) =>
-    work((await getCustomer(core.database, customer)).id, openDeliveries(core, config), core),
+    work((await getCustomer(core.database, customer)).id, openDeliveries(core, config), core, config),
   );
 }
 
