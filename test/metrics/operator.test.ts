@@ -1,7 +1,8 @@
 /** Alerts, dashboard and runbook, held against what the service really serves. */
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { scrape } from "../support/http/metrics.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { type Scrape, scrape } from "../support/http/metrics.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 interface Alert {
@@ -27,16 +28,29 @@ function alertsIn(yaml: string): Alert[] {
 }
 
 let service: TestService;
+let seen: Scrape;
 let served: ReadonlySet<string>;
 let alerts: readonly Alert[];
 let runbook: string;
 beforeAll(async () => {
-  service = await startTestService({ metricsPort: 0 });
-  served = (await scrape(service.service.metricsUrl)).names;
+  service = await startTestService({ metricsPort: 0, settlementDelayMs: 3_600_000 });
+  const acme = await service.customer();
+  const profile = await service.profile(acme, { USD: "10" });
+  const mint = { profile_id: profile, amount: "3", source_asset: "USD", target_asset: "PYUSD" };
+  await service.call("POST", "/v2/conversion/stablecoins", { as: acme.token, body: mint });
+  seen = await scrape(service.service.metricsUrl);
+  served = seen.names;
   alerts = alertsIn(await file("ops/alerts.yml"));
   runbook = await file("docs/runbook.md");
 });
 afterAll(() => service.close());
+
+test("a conversion whose delay is not over is not reported as late", async () => {
+  expect((await service.db.owner.rows("select status from conversion"))[0]).toEqual({ status: "CREATED" });
+  const late = ["due_conversions", "lag_seconds"].map((name) => seen.value(`parbook_settlement_${name}`));
+  expect(late).toEqual([0, 0]);
+  await expectBooksBalance(service.db.owner);
+});
 
 test("every alert rests on metrics that are served", () => {
   expect(alerts.length).toBeGreaterThan(15);

@@ -34,3 +34,24 @@ test("engine failures are counted by kind, and successes are not", async () => {
     'parbook_engine_failures_total{market="BTCUSD",kind="market_failed"} 1',
   ]);
 });
+
+test("engines that serve, books that were reread and failures of the market maker are served by market and kind", async () => {
+  const other = "ETHUSD" as MarketCode;
+  const lines = await served((metrics) => {
+    metrics.watch({
+      report: () => [
+        { market, state: "serving", lagMs: 0 },
+        { market: other, state: "standing_by", lagMs: 0 },
+      ],
+    });
+    for (const of of [market, market, other]) metrics.onFeedGap(of);
+    metrics.onMakerEvent({ kind: "pass_failed", error: new Error("away") });
+  }, /^parbook_(engine_serving|feed_gaps|maker)/);
+  expect(lines).toEqual([
+    'parbook_feed_gaps_total{market="BTCUSD"} 2',
+    'parbook_feed_gaps_total{market="ETHUSD"} 1',
+    'parbook_maker_failures_total{kind="pass_failed"} 1',
+    'parbook_engine_serving{market="BTCUSD"} 1',
+    'parbook_engine_serving{market="ETHUSD"} 0',
+  ]);
+});

@@ -39,3 +39,30 @@ test("failed batches are counted by cause, and recoveries with the batches that 
     "parbook_lane_commands_failed_total 1",
   ]);
 });
+
+test("what the lane and the shared connections do is served, each number under its name", async () => {
+  const lane = { depth: 40, toLock: 3, inFlight: 2, slot: 17, state: "locking" } as const;
+  const watched = (more: { databaseAway: boolean; clockFault: string | undefined }) =>
+    served((metrics) => {
+      const database = { report: () => ({ open: 12, idle: 5, waiting: 9 }) };
+      metrics.watch({ report: () => ({ ...lane, ...more }) }, database);
+    }, /^parbook_(lane_(commands_|batches_in|slot|database|clock|state)|database)/);
+  const lines = await watched({ databaseAway: true, clockFault: undefined });
+  expect(lines.filter((line) => !line.includes("_failed_"))).toEqual([
+    "parbook_lane_commands_pending 40",
+    "parbook_lane_commands_to_lock 3",
+    "parbook_lane_batches_in_flight 2",
+    "parbook_lane_slot 17",
+    "parbook_lane_database_away 1",
+    "parbook_lane_clock_wrong 0",
+    'parbook_lane_state{state="closed"} 0',
+    'parbook_lane_state{state="running"} 0',
+    'parbook_lane_state{state="locking"} 1',
+    'parbook_lane_state{state="recovering"} 0',
+    'parbook_database_connections{state="busy"} 7',
+    'parbook_database_connections{state="idle"} 5',
+    "parbook_database_connections_waiting 9",
+  ]);
+  const wrong = await watched({ databaseAway: false, clockFault: "it is an hour ahead" });
+  expect(wrong).toEqual(expect.arrayContaining(["parbook_lane_database_away 0", "parbook_lane_clock_wrong 1"]));
+});

@@ -3,9 +3,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { createMetricsServer } from "./metrics-server.ts";
 
+/** While set, the metrics cannot be collected. */
+let failure: Error | undefined;
+const reported: unknown[] = [];
 const server = createMetricsServer(
-  async () => "parbook_up 1\n",
-  () => undefined,
+  async () => {
+    if (failure !== undefined) throw failure;
+    return "parbook_up 1\n";
+  },
+  (error) => reported.push(error),
 );
 let url = "";
 beforeAll(async () => {
@@ -43,4 +49,22 @@ test("a body is not read, and one that comes in too many small pieces ends its c
   const started = performance.now();
   expect(statusesIn(await sendRaw(url, chunked + "1\r\n7\r\n".repeat(20_000)))).toBeOneOf([[], [200]]);
   expect(performance.now() - started).toBeLessThan(4_000);
+});
+
+test("metrics are served in the format of Prometheus and kept by nobody, and a failure to collect them is reported", async () => {
+  const ask = async (path = "/metrics", method = "GET") => {
+    const answer = await fetch(url + path, { method });
+    const { date: _, connection: __, "keep-alive": ___, ...headers } = Object.fromEntries(answer.headers);
+    return [answer.status, headers, await answer.text()];
+  };
+  const safe = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+  const format = { ...safe, "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+  const text = { ...safe, "content-type": "text/plain; charset=utf-8", "transfer-encoding": "chunked" };
+  expect(await ask()).toEqual([200, { ...format, "transfer-encoding": "chunked" }, "parbook_up 1\n"]);
+  expect(await ask("/other")).toEqual([404, text, "no such path: the metrics are at /metrics\n"]);
+  expect(await ask("/metrics", "DELETE")).toEqual([405, text, "this path allows GET, HEAD\n"]);
+  failure = new Error("the registry is broken");
+  expect(await ask()).toEqual([500, text, "the log has what went wrong\n"]);
+  expect(reported).toEqual([failure]);
+  failure = undefined;
 });

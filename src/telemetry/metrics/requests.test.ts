@@ -1,6 +1,6 @@
 import { fastify } from "fastify";
 import { Registry } from "prom-client";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { until } from "../../../test/support/until.ts";
 import { RequestMetrics } from "./requests.ts";
 
@@ -32,7 +32,35 @@ test.each([
   ]);
 });
 
-test("a request whose caller disconnected early is counted under status 0", async () => {
+test("connections that the service has closed are counted, each under its reason", async () => {
+  const registry = new Registry();
+  const metrics = new RequestMetrics(registry);
+  const address = "203.0.113.9";
+  metrics.dropped({ count: 1, address, reason: "too many connections" });
+  metrics.dropped({ count: 2, address, reason: "too many connections from one address" });
+  metrics.dropped({ count: 3, address, reason: "too many TLS handshakes from one address" });
+  metrics.dropped({ count: 4, address, reason: "idle while others need connections" });
+  metrics.dropped({ count: 10, address, reason: "too many requests at once on a connection" });
+  metrics.dropped({ count: 20, address, reason: "too many small pieces of requests" });
+  metrics.dropped({ count: 30, address, reason: "an endless TLS handshake" });
+  metrics.dropped({ count: 40, address, reason: "too many messages to a feed" });
+  metrics.slowReaders(6);
+  metrics.connectionBug();
+  const name = "parbook_http_connections_cut_off_total";
+  expect((await registry.metrics()).split("\n").filter((line) => line.startsWith(name))).toEqual([
+    `${name}{why="too_many"} 1`,
+    `${name}{why="too_many_of_address"} 2`,
+    `${name}{why="handshakes"} 3`,
+    `${name}{why="idle"} 4`,
+    `${name}{why="flooded"} 100`,
+    `${name}{why="slow_reader"} 6`,
+    `${name}{why="bug"} 1`,
+  ]);
+});
+
+test("a request is timed in seconds, and one whose caller disconnected early is counted under status 0", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
   const registry = new Registry();
   const server = fastify();
   new RequestMetrics(registry).watch("api", server);
@@ -53,16 +81,20 @@ test("a request whose caller disconnected early is counted under status 0", asyn
     const gone = new AbortController();
     const asked = fetch(`${url}/held`, { signal: gone.signal });
     await until("the request is in flight", () => held === 1);
+    vi.advanceTimersByTime(250);
     gone.abort();
     await expect(asked).rejects.toThrow("aborted");
     const counted = async (): Promise<string[]> =>
       (await registry.metrics())
         .split("\n")
-        .filter((line) => /^parbook_http_request_duration_seconds_count/.test(line));
-    const line = (route: string, status: number) =>
-      `parbook_http_request_duration_seconds_count{server="api",route="${route}",method="GET",status="${status}"} 1`;
-    await until("both are counted", async () => (await counted()).length === 2);
-    expect(await counted()).toEqual([line("/quick", 200), line("/held", 0)]);
+        .filter((line) => /^parbook_http_request_duration_seconds_(sum|count)/.test(line));
+    const lines = (route: string, status: number, seconds: number) => {
+      const labels = `{server="api",route="${route}",method="GET",status="${status}"}`;
+      const name = "parbook_http_request_duration_seconds";
+      return [`${name}_sum${labels} ${seconds}`, `${name}_count${labels} 1`];
+    };
+    await until("both are counted", async () => (await counted()).length === 4);
+    expect(await counted()).toEqual([...lines("/quick", 200, 0), ...lines("/held", 0, 0.25)]);
     expect(await registry.metrics()).toContain('parbook_http_requests_in_flight{server="api"} 0');
   } finally {
     answer();
