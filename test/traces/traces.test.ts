@@ -9,7 +9,10 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-node";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { fastify } from "fastify";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { Unavailable } from "../../src/ledger/decision.ts";
+import { must } from "../../src/std/assert.ts";
 import { Traces } from "../../src/telemetry/traces/traces.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
@@ -69,6 +72,9 @@ const named = (spans: readonly ReadableSpan[], name: string): ReadableSpan => {
   return span;
 };
 
+/** Of a span. */
+const milliseconds = ([seconds, nanoseconds]: readonly [number, number]): number => seconds * 1_000 + nanoseconds / 1e6;
+
 test("without an SDK there are no traces", () => {
   expect(withoutSdk).toBeUndefined();
 });
@@ -106,6 +112,9 @@ test("a transfer is a span of the caller's trace, with its command in it, and th
   });
   expect(batch.links.map(({ context }) => context.spanId)).toEqual([command.spanContext().spanId]);
   expect(command.links.map(({ context }) => context.spanId)).toEqual([batch.spanContext().spanId]);
+  const { "parbook.waited_ms": waitedMs, "parbook.commit_ms": commitMs } = command.attributes;
+  expect(milliseconds(batch.duration)).toBeCloseTo(Number(commitMs), 1);
+  expect(Number(waitedMs) + Number(commitMs)).toBeLessThanOrEqual(milliseconds(command.duration));
 });
 
 test("a body that comes after the headers belongs to the same trace", async () => {
@@ -178,6 +187,52 @@ test("requests that follow on one connection are traces of their own", async () 
   await until("there are three", async () => lists().length === 3);
   expect(lists().map(({ parentSpanContext }) => parentSpanContext)).toEqual([undefined, undefined, undefined]);
   expect(new Set(lists().map((span) => span.spanContext().traceId)).size).toBe(3);
+});
+
+test("what fails, or whose caller disconnects, is an error of its span, without what was thrown", async () => {
+  const traces = must(Traces.find(), "an SDK is loaded");
+  const before = exporter.getFinishedSpans().length;
+  const server = fastify();
+  traces.watch(server);
+  server.get("/broken", async () => Promise.reject(new RangeError("hunter2")));
+  let asked = false;
+  server.get("/held", () => {
+    asked = true;
+    return new Promise(() => undefined);
+  });
+  onTestFinished(() => server.close());
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  await fetch(`${url}/broken`);
+  const leaving = new AbortController();
+  const left = fetch(`${url}/held`, { signal: leaving.signal }).catch(() => undefined);
+  await until("it is asked", () => asked);
+  leaving.abort();
+  await left;
+  const failed = new RangeError("hunter2");
+  for (const error of [failed, new Unavailable("the database cannot be reached")])
+    traces.lane.onExecute({} as never, Promise.reject(error));
+  const inFlight = { market: "BTCUSD", startedMs: performance.now() };
+  const round = traces.aroundRound(inFlight, () => Promise.reject(failed));
+  await expect(round).rejects.toBe(failed);
+  const names = ["GET /broken", "GET /held", "lane.execute", "engine.round"];
+  const found = () =>
+    exporter
+      .getFinishedSpans()
+      .slice(before)
+      .filter(({ name }) => names.includes(name));
+  await until("all have ended", () => found().length === 5);
+  const told = found().map(({ name, status, attributes }) => [name, status, attributes["http.response.status_code"]]);
+  const code = SpanStatusCode.ERROR;
+  expect(told).toHaveLength(5);
+  expect(told).toEqual(
+    expect.arrayContaining([
+      ["GET /broken", { code }, 500],
+      ["GET /held", { code, message: "the caller disconnected" }, undefined],
+      ["lane.execute", { code, message: "RangeError" }, undefined],
+      ["lane.execute", { code, message: "the database cannot be reached" }, undefined],
+      ["engine.round", { code, message: "RangeError" }, undefined],
+    ]),
+  );
 });
 
 test("no span contains text from callers or identifies them", async () => {
