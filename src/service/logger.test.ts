@@ -1,5 +1,27 @@
-import { expect, test } from "vitest";
-import { printableFields, printableLine, shownError } from "./logger.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createLogger, printableFields, printableLine, shownError } from "./logger.ts";
+
+test("a line has time, level and fields, without secrets, and what is below the level is not written", () => {
+  const lines: string[] = [];
+  const write = vi.spyOn(process.stderr, "write").mockImplementation((line) => lines.push(String(line)) > 0);
+  onTestFinished(() => write.mockRestore());
+  const log = createLogger({ logLevel: "warn" }, 2);
+  log.info("not written");
+  const secret = "hunter2";
+  const secrets = { authorization: secret, client_secret: secret, secret, access_token: secret, password: secret };
+  log.warn({ sent: { ...secrets, private_jwk: secret, scope: "*" } }, "a request");
+  const error = Object.assign(new Error("away"), { client: { password: secret } });
+  log.error({ error, err: error }, "it failed\u001b[2J");
+  expect(lines.map((line) => line.endsWith("\n"))).toEqual([true, true]);
+  const shown = { type: "Error", message: "away", stack: error.stack };
+  const common = { time: expect.stringMatching(/^20\d\d-.*\.\d{3}Z$/), pid: process.pid, hostname: expect.any(String) };
+  const redacted = Object.fromEntries([...Object.keys(secrets), "private_jwk"].map((name) => [name, "[redacted]"]));
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { ...common, level: 40, sent: { ...redacted, scope: "*" }, msg: "a request" },
+    { ...common, level: 50, error: shown, err: shown, msg: "it failed\u001b[2J" },
+  ]);
+  for (const hidden of ["hunter2", "\u001b"]) expect(lines.join("")).not.toContain(hidden);
+});
 
 test("an error with an attached connection is logged without secrets", () => {
   const cause = Object.assign(new Error("terminating connection"), {
