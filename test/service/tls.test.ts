@@ -1,6 +1,7 @@
 /** Both servers with a certificate of the operator's own, and what every answer says for safety. */
 
 import { execFileSync } from "node:child_process";
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { copyFile, cp, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { get } from "node:https";
@@ -11,7 +12,8 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAuthServer } from "../../src/oauth/server/auth-server.ts";
 import type { Config } from "../../src/service/config/config.ts";
-import { followTls, readTls } from "../../src/service/tls.ts";
+import { followTls, measureHandshakeMs, readTls, type Tls } from "../../src/service/tls.ts";
+import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { reject } from "../../src/std/result.ts";
@@ -126,7 +128,9 @@ test("a renewed certificate is used without a restart, and an invalid one is ign
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const received = (text: string) => lines.filter(({ msg }) => msg === text);
-  const stop = followTls(live, tls, [toy.api.server], log, { everyMs: 10 });
+  const changed: (string | undefined)[] = [];
+  const noted = ({ cert }: Tls): void => void changed.push(new X509Certificate(cert).subject);
+  const stop = followTls(live, tls, [toy.api.server], log, { everyMs: 10, changed: noted });
   try {
     await renew("renewed", "crt");
     await until("that of the same key is used", async () => (await certificateOf(toy.url)).subject.CN === "renewed");
@@ -138,10 +142,19 @@ test("a renewed certificate is used without a restart, and an invalid one is ign
     const seen = { file: path("live.crt"), expires: "2126-10-28T05:32:22.000Z" };
     const renewed = { ...seen, expires: "2126-10-30T16:40:50.000Z" };
     expect([received("certificate in use"), received("certificate reloaded")]).toMatchObject([[seen], [renewed, seen]]);
+    expect(changed).toEqual(["CN=renewed", "CN=second"]);
   } finally {
     await stop();
     await toy.close();
   }
+});
+
+test("what a handshake takes is measured with the key in use: some tenths of a millisecond, with RSA more than with P-256", async () => {
+  const measure = async (name: string): Promise<number> =>
+    measureHandshakeMs(must(await readTls(files(`${name}.crt`, `${name}.key`)), "the files were set"));
+  const [ofP256, ofRsa] = [await measure("first"), await measure("rsa")];
+  expect(ofP256).toBeGreaterThan(0.3);
+  expect(ofRsa).toBeGreaterThan(ofP256);
 });
 
 test("files that are not a certificate and its key are named in the error, before anything starts", async () => {

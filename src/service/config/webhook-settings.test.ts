@@ -10,3 +10,13 @@ test.each([
 ])("in a %s", (mode, policy) => {
   expect(readConfig({ PARBOOK_MODE: mode }).webhookPolicy).toEqual(policy);
 });
+
+test("a webhook's port is from 1 to 65535", () => {
+  const ports = (text: string) => readConfig({ PARBOOK_WEBHOOK_PORTS: text }).webhookPolicy.allowedPorts;
+  expect(ports("1,65535")).toEqual([1, 65_535]);
+  for (const wrong of ["0", "65536", "443,", "0443", "443 8443"]) {
+    expect(() => readConfig({ PARBOOK_WEBHOOK_PORTS: wrong })).toThrow(
+      `PARBOOK_WEBHOOK_PORTS "${wrong}" is not a list of ports like "443, 8443"`,
+    );
+  }
+});
