@@ -1,6 +1,16 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,6 +18,7 @@ import { Client, type QueryResultRow } from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
 import { EmbeddedError } from "./embedded-error.ts";
+import { listServerProcesses } from "./processes.ts";
 
 const THROW_AWAY = { fsync: "off", shared_buffers: "8MB" };
 /** Within which something happens that nothing holds up, on a machine that is busy. */
@@ -101,7 +112,8 @@ test("a first start creates a durable database, and the next finds its data", as
     `select jsonb_object_agg(name, setting) as found, pg_encoding_to_char(encoding) as encoding, datlocprovider, datlocale
        from pg_settings, pg_database
       where datname = 'postgres' and name in ('fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums',
-            'wal_level', 'wal_compression', 'jit', 'listen_addresses', 'TimeZone')
+            'wal_level', 'wal_compression', 'jit', 'listen_addresses', 'TimeZone', 'log_min_error_statement',
+            'log_error_verbosity', 'unix_socket_permissions')
       group by encoding, datlocprovider, datlocale`,
   );
   expect(row).toEqual({
@@ -115,6 +127,10 @@ test("a first start creates a durable database, and the next finds its data", as
       jit: "off",
       listen_addresses: "",
       TimeZone: "UTC",
+      // A statement, and the row that an error is about, have what is nobody's who reads the log.
+      log_min_error_statement: "panic",
+      log_error_verbosity: "terse",
+      unix_socket_permissions: "0700",
     },
     encoding: "UTF8",
     datlocprovider: "b",
@@ -183,13 +199,32 @@ test("a rejected start releases the directory", async () => {
   await start(existing);
 });
 
-test("leftovers of killed attempts are removed, and an empty directory is accepted", async () => {
+test("a server that is not ready in time is stopped, with the reason; a recovery has a limit of its own", async () => {
+  // It waits for a primary, and until then rejects connections as in a recovery.
+  const signal = join(existing, "postgres/standby.signal");
+  writeFileSync(signal, "");
+  onTestFinished(() => rmSync(signal));
+  const settings = { ...THROW_AWAY, hot_standby: "off" };
+  const options = { directory: existing, settings, log: () => undefined, recoveryLimitMs: 300 };
+  const answer = await startEmbedded(options).catch((error: unknown) => error);
+  expect(answer).toBeInstanceOf(EmbeddedError);
+  expect((answer as Error).message).toMatch(
+    /^PostgreSQL was not ready within 0\.3 s \(the database system is .*\): .+/,
+  );
+  expect(await listServerProcesses(join(existing, "postgres"))).toEqual([]);
+});
+
+test("leftovers of killed attempts are removed, a long log is rotated, and an empty directory is accepted", async () => {
   const directory = freshDirectory();
   mkdirSync(join(directory, "postgres"), { recursive: true });
   mkdirSync(join(directory, "postgres.new-000000000000/global"), { recursive: true });
   writeFileSync(join(directory, "postgres.new-000000000000/PG_VERSION"), "18\n");
+  writeFileSync(join(directory, "postgres.log"), "");
+  truncateSync(join(directory, "postgres.log"), 16 * 1024 * 1024 + 1);
   const server = await start(directory);
-  expect(readdirSync(directory).sort()).toEqual(["holder.1", "postgres", "postgres.log"]);
+  // The log was too long, and a new one was begun.
+  expect(readdirSync(directory).sort()).toEqual(["holder.1", "postgres", "postgres.log", "postgres.log.1"]);
+  expect(statSync(join(directory, "postgres.log")).size).toBeLessThan(100_000);
   expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
 });
 
@@ -228,6 +263,17 @@ test("a path too long for a socket address works", async () => {
   expect(await query(server, "select 1 as one")).toEqual([{ one: 1 }]);
   expect(await rejection(directory)).toContain("another service");
   await server.stop();
+  // On Linux it has a short name through an open file of this process.
+  if (process.platform === "linux") {
+    const links = readdirSync("/proc/self/fd").map((name) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${name}`);
+      } catch {
+        return undefined;
+      }
+    });
+    expect(links).not.toContain(directory);
+  }
   await start(directory);
 });
 

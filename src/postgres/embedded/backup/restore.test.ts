@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -29,4 +29,16 @@ test("a backup can be restored to any time after its end, and to none before", a
       `the backup ended at ${ENDED_AT}: it can only be restored to a later time`,
     );
   await expect(restoreTo("2026-11-21T09:30:00.501Z")).rejects.toThrow("are one inside the other");
+});
+
+test("what a killed restore left in the directory is removed, and the directory counts as empty", async () => {
+  const place = mkdtempSync(join(tmpdir(), "parbook-restored-"));
+  onTestFinished(() => rmSync(place, { recursive: true }));
+  mkdirSync(join(place, "restoring-00000000/postgres/global"), { recursive: true });
+  writeFileSync(join(place, "restoring-00000000/postgres/PG_VERSION"), "18\n");
+  const options = { dataDir: place, walArchive: undefined, until: undefined, onProgress: () => undefined };
+  const restored = restoreBackup({ ...options, backup: makeBackup() }, async () => undefined);
+  // Nothing is in the backup. Only somebody for whom the directory is empty gets as far as that.
+  await expect(restored).rejects.toThrow(/ENOENT.*\/postgres\/recovery\.signal/);
+  expect(readdirSync(place)).toEqual(["holder.1"]);
 });

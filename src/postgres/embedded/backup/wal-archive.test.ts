@@ -1,9 +1,9 @@
-/** What a restore says of the archive, once the server has left the old timeline. */
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+/** The archive of the log: who may use it, and what a restore says of it once the server has left the old timeline. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { findGap, type Gap, listSegments } from "./wal-archive.ts";
+import { archiving, findGap, type Gap, listSegments, prepareArchive, recovering } from "./wal-archive.ts";
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 
@@ -58,4 +58,64 @@ test.each<[string, Readonly<Record<string, Kind>>, Gap | undefined]>([
   ["has it and later ones, whole", { [END]: "own", [NEXT]: "own" }, { segment: END, why: "is damaged" }],
 ])("a replay ends within a segment, and the archive %s", async (_what, archived, gap) => {
   expect(await gapOf(archived)).toEqual(gap);
+});
+
+const NOBODY = { uid: 65534, gid: 65534 };
+/** Only root can make something that the server's user cannot use. */
+const asRoot = test.skipIf(process.getuid?.() !== 0);
+
+function freshPlace(): string {
+  const place = mkdtempSync(join(tmpdir(), "parbook-archive-"));
+  onTestFinished(() => rmSync(place, { recursive: true }));
+  chmodSync(place, 0o755);
+  return place;
+}
+
+asRoot("a new archive belongs to the server's user, and nobody else can read it", async () => {
+  const archive = join(freshPlace(), "made", "wal");
+  mkdirSync(join(archive, ".."), { mode: 0o755 });
+  await prepareArchive(archive, NOBODY);
+  expect(statSync(archive)).toMatchObject({ ...NOBODY, mode: 0o40700 });
+  await prepareArchive(archive, NOBODY);
+  expect(await recovering(archive, undefined, NOBODY)).toMatchObject({ recovery_target_action: "promote" });
+});
+
+asRoot("an archive that the server's user cannot use is found before anything is started", async () => {
+  const archive = join(freshPlace(), "wal");
+  mkdirSync(archive, { mode: 0o700 });
+  const cannot = (what: string): string =>
+    `user 65534, which PostgreSQL runs as, cannot ${what} the WAL archive ${archive}: grant access to it and its parent directories`;
+  await expect(prepareArchive(archive, NOBODY)).rejects.toThrow(cannot("write to"));
+  await expect(recovering(archive, undefined, NOBODY)).rejects.toThrow(cannot("read"));
+  chmodSync(archive, 0o755);
+  await expect(prepareArchive(archive, NOBODY)).rejects.toThrow(cannot("write to"));
+  await recovering(archive, undefined, NOBODY);
+});
+
+test("an archive that is no directory, or cannot be one, is found before anything is started", async () => {
+  const file = join(freshPlace(), "file");
+  writeFileSync(file, "");
+  await expect(prepareArchive(join(file, "wal"), undefined)).rejects.toThrow(
+    `the WAL archive ${file}/wal cannot be created (ENOTDIR): set PARBOOK_WAL_ARCHIVE to another directory`,
+  );
+  await expect(recovering(file, undefined, undefined)).rejects.toThrow(`the WAL archive ${file} is not a directory`);
+});
+
+test("without an archive a restore ends with the backup's own log; with a time it ends there", async () => {
+  const settings = { restore_command: "false", hot_standby: "off", recovery_target_action: "promote" };
+  expect(await recovering(undefined, undefined, undefined)).toEqual(settings);
+  const archive = freshPlace();
+  expect(await recovering(archive, new Date("2026-11-21T14:05:00.250Z"), undefined)).toEqual({
+    ...settings,
+    restore_command: expect.stringContaining(`cp "${archive}/%f" "%p" && `),
+    recovery_target_time: "2026-11-21T14:05:00.250+00",
+  });
+});
+
+test("what is not full yet is archived after five minutes (docs/backup.md)", () => {
+  expect(archiving("/mnt/wal")).toMatchObject({
+    archive_mode: "on",
+    "basic_archive.archive_directory": "/mnt/wal",
+    archive_timeout: "5min",
+  });
 });
