@@ -1,4 +1,5 @@
 /** The database goes away in the middle of things, and comes back. */
+import type { ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -11,11 +12,18 @@ let service: TestService;
 let customer: TestCustomer;
 let from: ProfileId;
 let to: ProfileId;
+/** Level and text of what is logged. */
+const logged: (readonly [number, string])[] = [];
 beforeAll(async () => {
-  service = await startTestService({}, async (database) => {
+  const note = (line: string): void => {
+    const { level, msg } = JSON.parse(line) as { level: number; msg: string };
+    logged.push([level, msg]);
+  };
+  const through = async (database: ClientConfig): Promise<ClientConfig> => {
     relay = await startRelay(database);
     return relay.connection;
-  });
+  };
+  service = await startTestService({}, through, undefined, undefined, note);
   customer = await service.customer();
   [from, to] = await Promise.all([service.profile(customer, { USD: "1000" }), service.profile(customer)]);
 });
@@ -23,6 +31,14 @@ afterAll(async () => {
   await service.close();
   await relay.close();
 });
+
+const WARN = 40;
+const INFO = 30;
+/** What the log says once while the database is away, and when it is back. */
+const AWAY = ["database unreachable", "settlement failed; will be retried", "events could not be published; retrying"];
+const BACK = ["lane recovered", "settlement works again", "events are published again"];
+const areLogged = (texts: readonly string[], level: number): boolean =>
+  texts.every((text) => logged.some(([at, msg]) => msg === text && at === level));
 
 const send = (refId: string): Promise<Answer> =>
   service.call("POST", "/v2/transfer/platform", {
@@ -61,10 +77,13 @@ test("without its database the service responds 503 with Retry-After, recovers b
     request_id: read.headers.get("x-request-id"),
   });
 
+  await until("the log says who has to wait", () => areLogged(AWAY, WARN), 30);
+  expect(logged.filter(([, msg]) => BACK.includes(msg))).toEqual([]);
   relay.reject(false);
   await until("transfers are answered again", async () => (await send(`back ${++sent}`)).status === 200);
   stop = true;
   await Promise.all(callers);
+  await until("the log says that all go on", () => areLogged(BACK, INFO), 30);
 
   // A caller without a response repeats with the same ref_id and gets the outcome: nothing acknowledged is lost.
   for (const [refId, { status, body }] of answers) {

@@ -1,7 +1,8 @@
 /** What a transaction reports, and what of it is stored. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Queryable } from "../../src/postgres/database.ts";
+import { Database, type Queryable } from "../../src/postgres/database.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
 
 let db: TestDatabase;
 beforeAll(async () => {
@@ -57,4 +58,48 @@ test("once it is cut off, a database runs no statement and opens no connection a
   for (const attempt of tried)
     await expect(attempt()).rejects.toThrow("this process has closed its database connections");
   expect(await Promise.all(["before", "under way", "after"].map(isStored))).toEqual([true, false, false]);
+});
+
+test("a transaction that may take any time is ended by no time-out, and any other by each", async () => {
+  const database = new Database({ ...poolOf(1), responseMs: 100 });
+  const slow = (transaction: Queryable) =>
+    transaction.rows("select current_setting('statement_timeout') as timeout from pg_sleep(0.4)");
+  expect(await database.transaction(slow, "any time")).toEqual([{ timeout: "0" }]);
+  await expect(database.transaction(slow)).rejects.toThrow("the database cannot be reached");
+  await expect(database.rows("select pg_sleep(0.4)")).rejects.toThrow();
+  await database.close();
+});
+
+const poolOf = (maxConnections: number, name = "a pool") => ({
+  connection: { ...db.connection, application_name: name },
+  maxConnections,
+  onIdleError: () => undefined,
+});
+
+test("connections of both kinds are reported, and none is left when the database is closed", async () => {
+  const name = "both kinds";
+  const database = new Database(poolOf(1, name));
+  expect(database.report()).toEqual({ open: 0, idle: 0, waiting: 0 });
+  let late: Promise<unknown> | undefined;
+  await database.transaction(async (transaction) => {
+    await transaction.rows("select 1");
+    late = database.rows("select 1");
+    await database.commits.rows("select 1");
+    expect(database.report()).toEqual({ open: 2, idle: 1, waiting: 1 });
+  });
+  await late;
+  expect(database.report()).toEqual({ open: 2, idle: 2, waiting: 0 });
+  await database.close();
+  const sessions = "select from pg_stat_activity where application_name = $1";
+  await until("no session is left", async () => (await db.owner.rows(sessions, [name])).length === 0);
+});
+
+test("statements that commit have six connections of their own, so that reads are left the others", async () => {
+  const database = new Database(poolOf(20));
+  const commits = Array.from({ length: 8 }, () => database.commits.rows("select pg_sleep(0.3)"));
+  await until("six are open", () => database.report().open === 6 && database.report().waiting === 2);
+  expect(await database.rows("select 1 as one")).toEqual([{ one: 1 }]);
+  expect(database.report()).toEqual({ open: 7, idle: 1, waiting: 2 });
+  await Promise.all(commits);
+  await database.close();
 });

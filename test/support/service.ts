@@ -66,12 +66,16 @@ export interface Answer {
 
 const ids = new IdSource();
 
-/** `through` puts something between the service and its database; `addRoutes` is given the API before it listens. */
+/**
+ * `through` puts something between the service and its database; `addRoutes` is given the API before it listens; `write` is
+ * given what is logged.
+ */
 export async function startTestService(
   settings: Partial<Config> = {},
   through: (database: ClientConfig) => Promise<ClientConfig> = async (database) => database,
   addRoutes: (api: Api) => void = () => undefined,
   closeLimitsMs: StartOptions["closeLimitsMs"] = undefined,
+  write?: (line: string) => void,
 ): Promise<TestService> {
   const db = await testDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), "parbook-service-"));
@@ -122,7 +126,8 @@ export async function startTestService(
     await db.close();
     await rm(dataDir, { recursive: true, force: true });
   };
-  const log = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
+  const usual = pino({ level: process.env.TEST_LOG_LEVEL ?? "silent" });
+  const log = write === undefined ? usual : pino({ level: "info" }, { write });
   const service = await startService({ config, log, addRoutes, closeLimitsMs }).catch(async (error: unknown) => {
     await clean();
     throw error;
