@@ -1,9 +1,11 @@
 /** `parbook doctor` on databases in states of all kinds, as a service in production would be started on them. */
 import { execFileSync } from "node:child_process";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import files, { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { readIdleSlots } from "../../src/service/doctor/log-archive.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { recordVerify } from "../../src/verify/last-verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -49,11 +51,13 @@ interface Found {
 }
 
 /** What the doctor says, and how it exits. */
-async function examine(): Promise<{ readonly said: string[]; readonly exitCode: number; readonly sound: string[] }> {
+async function examine(
+  hidden = OF_THE_PLACE,
+): Promise<{ readonly said: string[]; readonly exitCode: number; readonly sound: string[] }> {
   const { exitCode, stdout } = await run(["doctor", "--json"]);
   const { findings, sound } = JSON.parse(stdout) as { findings: Found[]; sound: string[] };
   const said = findings
-    .filter(({ name }) => !OF_THE_PLACE.includes(name))
+    .filter(({ name }) => !hidden.includes(name))
     .map(({ name, what, severity, accepted }) => `${accepted ? "accepted" : severity} ${name}: ${what}`);
   return { said, exitCode, sound };
 }
@@ -108,6 +112,23 @@ function setClock(aheadMs: number): void {
   const { now } = Date;
   vi.spyOn(Date, "now").mockImplementation(() => now() + aheadMs);
 }
+
+/** A certificate for so many days, and its key. */
+function useCertificate(days: number): string {
+  const [cert, key] = [join(directory, "crt"), join(directory, "key")];
+  const made = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", String(days)];
+  execFileSync("openssl", ["req", ...made, "-subj", "/CN=api", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  vi.stubEnv("PARBOOK_TLS_CERT", cert);
+  vi.stubEnv("PARBOOK_TLS_KEY", key);
+  return key;
+}
+
+/** Somebody whose lease of a slot lasts for so long. */
+const runNode = (slot: number, holder: string, lasts = "9 s"): Promise<unknown> =>
+  db.owner.rows(
+    "insert into lease (name, holder, fence, expires_at) values ($1, $2, 1, clock_timestamp() + $3::interval)",
+    [`slot/${slot}`, holder, lasts],
+  );
 
 const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<unknown>, string[]])[] = [
   [
@@ -167,20 +188,31 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
   ],
   [
     "a node that serves no market",
-    () =>
-      db.owner.rows(
-        "insert into lease (name, holder, fence, expires_at) values ('slot/0', 'a', 1, clock_timestamp() + interval '9 s')",
-      ),
+    () => runNode(0, "a"),
     () => db.owner.rows("delete from lease"),
     ["warning markets-unserved: no node serves"],
   ],
   [
+    "a change that has waited for its event",
+    async () => {
+      await runNode(0, "a");
+      await db.owner.rows(
+        `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
+         values (1, 0, sha256('x'), now() - interval '40 s', true, 0, 0, 0, 0, 1, true)`,
+      );
+    },
+    async () => {
+      await db.owner.rows("delete from lease");
+      await db.owner.rows("delete from batch");
+    },
+    ["warning markets-unserved: no node serves", "warning events-late: changes have waited 4"],
+  ],
+  [
     "a node whose lease has ended, or that had it from a clock far ahead, does not run: nothing",
-    () =>
-      db.owner.rows(
-        `insert into lease (name, holder, fence, expires_at)
-         values ('slot/0', 'a', 1, clock_timestamp() - interval '1 s'), ('slot/1', 'b', 1, clock_timestamp() + interval '1 hour')`,
-      ),
+    async () => {
+      await runNode(0, "a", "-1 s");
+      await runNode(1, "b", "1 hour");
+    },
     () => db.owner.rows("delete from lease"),
     [],
   ],
@@ -201,18 +233,22 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     ["warning secret-files:"],
   ],
   [
-    "a certificate that ends in six days, with a key that the group can replace",
+    "a bootstrap file that the group may read, as the operator wants it: nothing",
     async () => {
-      const [cert, key] = [join(directory, "crt"), join(directory, "key")];
-      const made = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "6"];
-      execFileSync("openssl", ["req", ...made, "-subj", "/CN=api", "-keyout", key, "-out", cert], { stdio: "ignore" });
-      await chmod(key, 0o620);
-      vi.stubEnv("PARBOOK_TLS_CERT", cert);
-      vi.stubEnv("PARBOOK_TLS_KEY", key);
+      const path = join(directory, "customers.json");
+      await writeFile(path, '{"customers":[]}', { mode: 0o640 });
+      vi.stubEnv("PARBOOK_BOOTSTRAP", path);
     },
+    async () => undefined,
+    [],
+  ],
+  [
+    "a certificate that ends in six days, with a key that the group can replace",
+    () => chmod(useCertificate(6), 0o620),
     async () => undefined,
     ["warning certificate-ends: PARBOOK_TLS_CERT ends on", "warning secret-files:"],
   ],
+  ["a certificate that ends in eight days: nothing", async () => useCertificate(8), async () => undefined, []],
   [
     "a verify that has found something",
     () => recordVerify(directory, { finishedAt: systemClock.now(), sound: false }),
@@ -246,6 +282,32 @@ test.for(CASES)("%s is found, and nothing else", async ([, change, undo, expecte
   const { said } = await examine();
   const found = said.filter((line) => !OF_THE_SERVER.includes(line));
   expect(found.map((line, at) => line.slice(0, expected[at]?.length))).toEqual(expected);
+});
+
+const sayingOf = async (kind: string): Promise<string[]> =>
+  (await examine([])).said.filter((line) => line.includes(` ${kind}: `));
+
+test("one node is found, however many slots it has, and two are not", async () => {
+  onTestServer();
+  onTestFinished(async () => void (await db.owner.rows("delete from lease")));
+  await runNode(0, "a");
+  await runNode(1, "a");
+  expect(await sayingOf("one-node")).toEqual(["note one-node: one node runs"]);
+  await runNode(2, "b");
+  expect(await sayingOf("one-node")).toEqual([]);
+});
+
+test("a disk of which less than a tenth is free is found", async () => {
+  onTestServer();
+  onTestFinished(() => void vi.restoreAllMocks());
+  const withFree = (bavail: number): Promise<string[]> => {
+    vi.spyOn(files, "statfs").mockResolvedValue({ bavail, blocks: 1_000 } as never);
+    syncBuiltinESMExports();
+    return sayingOf("disk");
+  };
+  onTestFinished(syncBuiltinESMExports);
+  expect(await withFree(100)).toEqual([]);
+  expect(await withFree(99)).toEqual([`warning disk: 9 % of the disk of ${directory} is free`]);
 });
 
 test("a setting that is not valid, or a database that is away, is a finding and not a failure of the doctor", async () => {
@@ -319,4 +381,6 @@ test("standbys, archive and durability of a PostgreSQL 15 with a standby", async
   await set("autovacuum", "'on'");
   await set("synchronous_standby_names", "''");
   expect(await found()).toEqual(["warning no-standby: the database has no standby"]);
+  await admin.rows("select pg_create_physical_replication_slot('kept', true)");
+  expect(await readIdleSlots(pair.primary.database)).toEqual([{ name: "kept", bytes: expect.any(Number) }]);
 });
