@@ -14,6 +14,7 @@ import {
   readFile,
   rename,
   rm,
+  stat,
   symlink,
   truncate,
   writeFile,
@@ -21,10 +22,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Client } from "pg";
+import { Client, type ClientConfig } from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { Queryable } from "../../src/postgres/database.ts";
 import { takeBackup } from "../../src/postgres/embedded/backup/backup.ts";
+import type { Manifest } from "../../src/postgres/embedded/backup/backup-manifest.ts";
 import { restoreBackup } from "../../src/postgres/embedded/backup/restore.ts";
 import type { Gap } from "../../src/postgres/embedded/backup/wal-archive.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
@@ -68,18 +70,22 @@ afterAll(async () => {
   await rm(place, { recursive: true, force: true, maxRetries: 10 });
 });
 
-/** One statement as the superuser of the database that the service runs. */
-async function query(text: string): Promise<unknown[]> {
+/** Statements in one session of the superuser of the database that the service runs. @returns the rows of the last one */
+async function inSession(...texts: readonly string[]): Promise<unknown[]> {
   const reached = must(await reachEmbedded(data.path), "the database answers");
   const client = new Client(reached.connection("postgres", "postgres"));
   try {
     await client.connect();
-    return (await client.query(text)).rows;
+    let rows: unknown[] = [];
+    for (const text of texts) ({ rows } = await client.query(text));
+    return rows;
   } finally {
     await client.end();
     reached.close();
   }
 }
+
+const query = (text: string): Promise<unknown[]> => inSession(text);
 
 /** Serves from a data directory and lets the customers look. */
 async function lookAt(dataDir: string, before: Date, after?: Date): Promise<{ kept: number; gone: number }> {
@@ -126,6 +132,15 @@ test("a backup that is taken while money moves contains everything that was conf
     bytes: expect.any(Number),
   });
   completeTo = new Date(backup.complete_to);
+  const { files } = JSON.parse(await readFile(join(within("backup"), "manifest.json"), "utf8")) as Pick<
+    Manifest,
+    "files"
+  >;
+  expect(backup).toMatchObject({ files: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0) });
+  // Client secrets and signing keys are in it.
+  const modeOf = async (name: string) => (await stat(join(within("backup"), name))).mode & 0o777;
+  const modes = await Promise.all(["", "manifest.json", "postgres", "postgres/PG_VERSION"].map(modeOf));
+  expect(modes).toEqual([0o700, 0o600, 0o700, 0o600]);
   await customers.untilMore(20);
   await answerOf(settings, "transfer", "send", id);
   moment = new Date();
@@ -310,18 +325,22 @@ test("an archive that cannot be written is known until it can", async () => {
 });
 
 test("a backup reports what prevents it", async () => {
-  const of = async (target: string): Promise<string> => {
-    const options = { superuser: {}, dataDir: data.path, target, onProgress: () => undefined };
+  const of = async (target: string, superuser: ClientConfig = {}): Promise<string> => {
+    const options = { superuser, dataDir: data.path, target, onProgress: () => undefined };
     const note = async () => ({ migration: "", heads: [] });
     return ((await takeBackup({ ...options, readState: note }).catch((error: unknown) => error)) as Error).message;
   };
   expect(await of(within("backup"))).toBe(`${within("backup")} is not empty: give each backup a directory of its own`);
-  expect(await of(join(data.path, "backup"))).toMatch(
-    / is inside the data directory, and would be lost with it: choose/,
-  );
+  expect(await of(join(data.path, "backup"))).toMatch(/ is inside the data directory, and would be lost with it: /);
   // Through a link too.
   await symlink(data.path, within("data"));
   expect(await of(join(within("data"), "backup"))).toMatch(/ is inside the data directory/);
+  await inSession("set allow_in_place_tablespaces = on", "create tablespace apart location ''");
+  const reached = must(await reachEmbedded(data.path), "the database answers");
+  const apart = await of(within("apart"), reached.connection("parbook", "postgres"));
+  reached.close();
+  await query("drop tablespace apart");
+  expect(apart).toBe("the database has a separate tablespace, which the backup would not include: drop it first");
   const own = { ...settings, PARBOOK_DATABASE_URL: "postgres://parbook@localhost/parbook" };
   expect((await parbook(own, "backup", within("none"))).stderr).toMatch(
     /^parbook backup works on the embedded database only, and PARBOOK_DATABASE_URL is set: use pg_basebackup/,
