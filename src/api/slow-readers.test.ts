@@ -7,6 +7,9 @@ import { UnsentResponses } from "../web/connections/unsent-responses.ts";
 
 let toy: ToyApi;
 let answers: UnsentResponses;
+/** Of callers without a token. */
+let strangers: UnsentResponses;
+let cutOff: number;
 /** How often the database would have been asked. */
 let made: number;
 const sockets: Socket[] = [];
@@ -25,10 +28,19 @@ const UNREAD = problem(503, "Service Unavailable", "too many responses are waiti
   headers: { "retry-after": "1" },
 });
 
-async function start(bounds: { mostMib?: number; graceMs?: number; bytesPerSecond?: number } = {}): Promise<void> {
-  const { mostMib = 1_000, graceMs = 60_000, bytesPerSecond = 1 } = bounds;
-  made = 0;
-  answers = new UnsentResponses({ most: mostMib * MIB, graceMs, bytesPerSecond });
+interface Bounds {
+  readonly mostMib?: number;
+  readonly graceMs?: number;
+  readonly bytesPerSecond?: number;
+  /** Whether callers without a token have room of their own. */
+  readonly apart?: true;
+}
+
+async function start({ mostMib = 1_000, graceMs = 60_000, bytesPerSecond = 1, apart }: Bounds = {}): Promise<void> {
+  [made, cutOff] = [0, 0];
+  const room = () => new UnsentResponses({ most: mostMib * MIB, graceMs, bytesPerSecond });
+  answers = room();
+  strangers = apart ? room() : answers;
   const addPages = (api: ToyApi["api"]): void => {
     const page = async (): Promise<{ page: string }> => {
       made += 1;
@@ -40,7 +52,10 @@ async function start(bounds: { mostMib?: number; graceMs?: number; bytesPerSecon
     api.get("/public-page", { config: { scope: "public" }, schema: { hide: true } }, page);
   };
   toy = await startToyApi(addPages, {
-    answers: { ofClients: answers, ofUnauthenticated: answers },
+    answers: { ofClients: answers, ofUnauthenticated: strangers },
+    onCutOff: (count) => {
+      cutOff += count;
+    },
     timeouts: { headersMs: 20_000, requestMs: 30_000, checkEveryMs: 50 },
   });
 }
@@ -113,4 +128,19 @@ test("a connection that reads too slowly is closed, also when it reads a little 
   trickling.resume();
   await until("its end has come", () => trickling.closed || trickling.readableEnded);
   expect(trickling.bytesRead).toBeLessThan(PAGE.length);
+});
+
+test("callers without a token have room of their own, and are cut off and counted as well", async () => {
+  await start({ graceMs: 100, bytesPerSecond: 16 * MIB, apart: true });
+  const stranger = deaf("GET /public-page HTTP/1.1\r\nHost: toy\r\n\r\n");
+  await until("its page waits", () => strangers.bytes >= PAGE.length);
+  expect(answers.bytes).toBe(0);
+  await until("nothing waits", () => strangers.bytes === 0);
+  expect(cutOff).toBe(1);
+  deaf(REQUEST);
+  await until("that of a client waits", () => answers.bytes >= PAGE.length);
+  expect(strangers.bytes).toBe(0);
+  await until("nothing waits", () => answers.bytes === 0);
+  expect(cutOff).toBe(2);
+  stranger.resume();
 });

@@ -42,6 +42,7 @@ async function mistakesIn(content: unknown, known = KNOWN): Promise<readonly str
 
 test("a file without mistakes is taken", async () => {
   expect(await mistakesIn({})).toEqual([]);
+  expect(await mistakesIn(`{${" ".repeat(1_048_574)}}`)).toEqual([]);
   expect(
     await mistakesIn({
       assets: { PLATFORMG: "PAXG" },

@@ -1,12 +1,17 @@
 import dns from "node:dns";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fastify } from "fastify";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../test/support/free-port.ts";
 import { readConfig } from "./config/config.ts";
-import { checkPorts, close, listen, ownAddress } from "./listening.ts";
+import { StartupError } from "./core.ts";
+import { writeReadyFile } from "./data-directory.ts";
+import { checkPorts, close, gate, listen, listenAddressOf, ownAddress } from "./listening.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -82,12 +87,54 @@ test("every port that is in use is named at once, and a free one is free afterwa
   expect(await linesOf({ PARBOOK_HOST: "nowhere.invalid" })).toEqual([
     "PARBOOK_HOST nowhere.invalid is not an address of this machine",
   ]);
+  // Of a service that runs on this data directory something else says more.
+  const dataDir = await mkdtemp(join(tmpdir(), "parbook-ports-"));
+  onTestFinished(() => rm(dataDir, { recursive: true }));
+  const remove = await writeReadyFile(dataDir, { baseUrl: "http://127.0.0.1:1", authUrl: "http://127.0.0.1:2" });
+  expect(await linesOf({ PARBOOK_DATA_DIR: dataDir })).toEqual([]);
+  await remove();
+  expect(await linesOf({ PARBOOK_DATA_DIR: dataDir, PARBOOK_ROLES: "api" })).toEqual([inUse(api, "PARBOOK_PORT")]);
   first.close();
   second.close();
   await Promise.all([once(first, "close"), once(second, "close")]);
   expect(await linesOf()).toEqual([]);
   expect(await listen(free, { ...OF_NODE, port: metrics })).toBe(metrics);
   free.close();
+});
+
+test.each([
+  ["EADDRINUSE", "port 80 on 127.0.0.1 is in use: stop what uses it, or set PARBOOK_PORT to another one"],
+  ["EACCES", "port 80 on 127.0.0.1 may not be used: set PARBOOK_PORT to another one"],
+  ["EADDRNOTAVAIL", "PARBOOK_HOST 127.0.0.1 is not an address of this machine"],
+])("an address that cannot be used because of %s is reported with its setting", async (code, line) => {
+  const server = { listen: async () => Promise.reject(Object.assign(new Error(code), { code })) };
+  await expect(listen(server as never, { ...OF_NODE, port: 80 })).rejects.toThrow(new StartupError(line));
+});
+
+test("each server listens where its own settings say", () => {
+  const settings = { PARBOOK_HOST: "127.0.0.2", PARBOOK_PORT: "1", PARBOOK_AUTH_PORT: "2" };
+  const metrics = { PARBOOK_METRICS_HOST: "127.0.0.3", PARBOOK_METRICS_PORT: "3" };
+  const config = readConfig({ ...settings, ...metrics });
+  const [host, metricsHost] = ["PARBOOK_HOST", "PARBOOK_METRICS_HOST"];
+  expect((["api", "auth", "metrics"] as const).map((server) => listenAddressOf(config, server))).toEqual([
+    { host: "127.0.0.2", port: 1, settings: { host, port: "PARBOOK_PORT" } },
+    { host: "127.0.0.2", port: 2, settings: { host, port: "PARBOOK_AUTH_PORT" } },
+    { host: "127.0.0.3", port: 3, settings: { host: metricsHost, port: "PARBOOK_METRICS_PORT" } },
+  ]);
+});
+
+test("requests are held until both servers listen, and then go on in their order", () => {
+  const { hook, open } = gate();
+  const gone: number[] = [];
+  const ask = (number: number): unknown => hook.call({} as never, {} as never, {} as never, () => gone.push(number));
+  ask(1);
+  ask(2);
+  expect(gone).toEqual([]);
+  open();
+  expect(gone).toEqual([1, 2]);
+  ask(3);
+  open();
+  expect(gone).toEqual([1, 2, 3]);
 });
 
 test("closing finishes requests in flight, but does not wait for stalled clients", async () => {

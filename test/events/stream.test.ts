@@ -4,6 +4,7 @@ import { get as httpGet, type IncomingMessage } from "node:http";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { pause } from "../../src/std/pause.ts";
 import { TESTER } from "../support/movements.ts";
+import { unwrap } from "../support/results.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { callerAs, eventsOf } from "./stories.ts";
@@ -134,6 +135,14 @@ test("a stream on another node has the same events", async () => {
   await makeProfile("one");
   await has(reader, 1);
   expect(reader.messages).toMatchObject([{ id: "2", event: { object: { nickname: "one" } } }]);
+});
+
+test("a client has at most 125 streams on a node, and the next one is another client's", async () => {
+  const readers = await Promise.all(Array.from({ length: 125 }, () => open()));
+  expect(new Set(readers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect((await open()).status).toBe(503);
+  const second = unwrap(await service.service.core.clients.create({ customerId: acme.id, scopes: ["*"] }, TESTER));
+  expect((await open("", { token: await service.token(second) })).status).toBe(200);
 });
 
 test("open streams, and requests that wait for events, leave room for other reads", async () => {

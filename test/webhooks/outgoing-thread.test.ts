@@ -55,6 +55,12 @@ test("what is no longer wanted ends, with its connection", async () => {
   );
 });
 
+test("what was no longer wanted before is not sent", async () => {
+  const { url, connections } = await rawReceiver(() => undefined);
+  expect(await open({}, 300).post(url, AbortSignal.abort())).toEqual(NOT_SENT);
+  expect(connections).toEqual([]);
+});
+
 test("the policy holds in the thread", async () => {
   expect(await open().post("http://10.0.0.1/")).toMatchObject({ kind: "unanswered", reason: "url_not_allowed" });
 });

@@ -102,7 +102,7 @@ test("without room a new connection replaces an idle one of an address that has 
 });
 
 test("a connection ends for no newcomer while a request on it is under way, or when a good token was shown on it", async () => {
-  const { server } = silentServer();
+  const { server, dropped } = silentServer();
   const first = Array.from({ length: 19 }, () => arrive(server, "203.0.113.1"));
   // Of these requests one has not come whole.
   for (const [at, socket] of first.slice(0, 10).entries()) socket.push(at === 0 ? REQUEST.slice(0, -2) : REQUEST);
@@ -111,6 +111,7 @@ test("a connection ends for no newcomer while a request on it is under way, or w
   const others = Array.from({ length: 30 }, (_, at) => arrive(server, `203.0.113.${at + 2}`));
   expect(first.map(({ destroyed }) => destroyed)).toEqual([true, ...new Array<boolean>(18).fill(false)]);
   expect(others.filter(({ destroyed }) => destroyed)).toHaveLength(10);
+  expect(dropped).toEqual([{ count: 1, address: "203.0.113.1", reason: "idle while others need connections" }]);
 });
 
 test("an address that has many connections keeps 64 idle ones on which a good token was shown", async () => {

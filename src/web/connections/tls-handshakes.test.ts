@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { readCertificate } from "../../../test/support/http/certificate.ts";
+import { statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { TrackedResponse } from "./tracked-response.ts";
 
@@ -12,10 +13,9 @@ const STRANGER = "203.0.113.9";
 /** All connections come from one stranger's address. */
 async function startServer(): Promise<{ port: number; dropped: readonly Dropped[] }> {
   const dropped: Dropped[] = [];
-  const server: HttpsServer = createHttpsServer({
-    ...readCertificate(),
-    maxVersion: "TLSv1.2",
-    ServerResponse: TrackedResponse,
+  const options = { ...readCertificate(), maxVersion: "TLSv1.2", ServerResponse: TrackedResponse } as const;
+  const server: HttpsServer = createHttpsServer(options, (request, response) => {
+    request.resume().on("end", () => response.end("ok"));
   });
   boundConnections(server, { most: 100, isShared: () => false, onDropped: (some) => dropped.push(some) });
   const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: STRANGER });
@@ -50,4 +50,22 @@ test("a handshake that does not end ends its connection, and blocks its address"
   socket.resume().write(Buffer.concat([record, Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(10_000)]));
   await once(socket, "close");
   expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "an endless TLS handshake" }]);
+});
+
+test("what is sent after the handshake is not counted as part of it", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { port, dropped } = await startServer();
+  const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "secureConnect");
+  const post = async (): Promise<number[]> => {
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n${"x".repeat(20_000)}`);
+    const answer = await Promise.race([once(socket, "data"), once(socket, "close").then(() => [""])]);
+    return statusesIn(String(answer[0]));
+  };
+  expect(await post()).toEqual([200]);
+  vi.advanceTimersByTime(1_000);
+  expect(await post()).toEqual([200]);
+  expect(dropped).toEqual([]);
 });

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { UnsentResponses } from "./unsent-responses.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { createUnsentResponses, UnsentResponses } from "./unsent-responses.ts";
 
 test("an unsent answer is cut off after the grace period plus its size at the minimum rate, unless it was sent", () => {
   let now = 0;
@@ -41,4 +41,26 @@ test("a caller below its fair share finds room, at the expense of the one with t
   // More than its share is rejected, and costs nobody anything.
   expect([answers.hasRoomFor("client", 40 * KIB), answers.makeRoomFor("client", 40 * KIB)]).toEqual([false, false]);
   expect(cutOff).toHaveLength(5);
+});
+
+test("clients have 128 MiB and callers without a token 64 MiB, each alone half; both have 20 s and a second for 32 KiB", () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { ofClients, ofUnauthenticated } = createUnsentResponses();
+  for (const [answers, half] of [
+    [ofClients, 64 * KIB * KIB],
+    [ofUnauthenticated, 32 * KIB * KIB],
+  ] as const) {
+    answers.add("caller", half - 2_049, () => expect.fail());
+    // No more than what would then be left of the room.
+    expect([4_098, 4_099].map((bytes) => answers.hasRoomFor("caller", bytes))).toEqual([true, false]);
+    let cutOff = 0;
+    answers.add("another", 320 * KIB, () => {
+      cutOff += 1;
+    });
+    vi.advanceTimersByTime(29_999);
+    expect([answers.cutOffSlow(), cutOff]).toEqual([0, 0]);
+    vi.advanceTimersByTime(1);
+    expect([answers.cutOffSlow(), cutOff]).toEqual([1, 1]);
+  }
 });

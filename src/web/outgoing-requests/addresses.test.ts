@@ -1,10 +1,14 @@
 import { createSocket } from "node:dgram";
 import { Resolver } from "node:dns/promises";
 import { once } from "node:events";
+import { syncBuiltinESMExports } from "node:module";
 import { isIPv4 } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import os from "node:os";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { type Instant, steadyClock } from "../../std/clock.ts";
 import { parseNetwork } from "../../std/network.ts";
 import { resolveWith } from "./addresses.ts";
+import { MACHINE } from "./connect.ts";
 
 const TYPES = { A: 1, AAAA: 28 } as const;
 
@@ -96,4 +100,26 @@ test("localhost is this machine, whatever DNS says", async () => {
   for (const name of ["localhost", "LOCALHOST.", "a.localhost"]) {
     expect(await resolveWith(resolver, name, never)).toEqual(["127.0.0.1", "::1"]);
   }
+});
+
+test("an address that this machine gets is its own a second later", () => {
+  const now = steadyClock.now;
+  let later = 0;
+  vi.spyOn(steadyClock, "now").mockImplementation(() => (now() + later) as Instant);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  later = 10_000;
+  expect(MACHINE.ownAddresses()).toContain("127.0.0.1");
+  const interfaces = vi.spyOn(os, "networkInterfaces");
+  interfaces.mockReturnValue({ eth9: [{ address: "203.0.113.77" }] } as never);
+  syncBuiltinESMExports();
+  later = 11_500;
+  expect(MACHINE.ownAddresses()).toEqual(["203.0.113.77"]);
+  // What is remembered now is right for the tests after this one too.
+  interfaces.mockRestore();
+  syncBuiltinESMExports();
+  later = 13_000;
+  expect(MACHINE.ownAddresses()).toContain("127.0.0.1");
 });

@@ -101,6 +101,27 @@ describe("TLS", () => {
     expect(await outgoing().post(url.replace("http:", "https:"))).toEqual(refused("ECONNRESET"));
   });
 
+  test("whose handshake never ends is given up after five seconds", async () => {
+    const { url, connections } = await rawReceiver(() => undefined);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let outcome: object | undefined;
+    const noted = (answer: object): void => {
+      outcome = answer;
+    };
+    void outgoing().post(url.replace("http:", "https:")).then(noted);
+    const turns = async (count: number): Promise<void> => {
+      for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+    };
+    while (connections.length === 0) await turns(1);
+    vi.advanceTimersByTime(4_999);
+    await turns(20);
+    expect(outcome).toBe(undefined);
+    vi.advanceTimersByTime(1);
+    await turns(20);
+    expect(outcome).toEqual({ kind: "unanswered", reason: "timeout", detail: "no connection within 5 s" });
+  });
+
   test("key updates without end end the request", async () => {
     const port = await freePort();
     const options = ["-accept", String(port), "-cert", certFile, "-key", keyFile, "-tls1_3"];
