@@ -77,10 +77,19 @@ test("a rejected token request is logged, an issued one at debug level; only the
   const body = { error: "invalid_client", error_description: "client authentication failed" };
   for (const answer of answers) expect(await answer.json()).toEqual(body);
   const received = logged.map((line) => JSON.parse(line) as Record<string, unknown>);
-  expect(received.map(({ level, msg, reason }) => ({ level, msg, reason }))).toEqual([
-    { level: 30, msg: "token request rejected", reason: "client authentication failed" },
-    { level: 30, msg: "token request rejected", reason: "the client told may not call from this address" },
-    { level: 20, msg: "token issued", reason: undefined },
+  const about = { request_id: expect.stringMatching(/^[0-9a-f-]{36}$/), address: "127.0.0.1" };
+  const rejected = {
+    ...about,
+    client_id: "told",
+    rejection: "invalid_client",
+    level: 30,
+    msg: "token request rejected",
+  };
+  const issued = { token_id: expect.stringMatching(/^[0-9a-f-]{36}$/), scope: "exchange:read_order", level: 20 };
+  expect(received.map(({ time: _, pid: __, hostname: ___, ...line }) => line)).toEqual([
+    { ...rejected, reason: "client authentication failed" },
+    { ...rejected, reason: "the client told may not call from this address" },
+    { ...about, ...issued, client_id: "told-too", msg: "token issued" },
   ]);
 });
 

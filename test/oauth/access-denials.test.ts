@@ -9,6 +9,7 @@ import { IdSource, lowestId } from "../../src/std/id.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { startTestService, urlOf } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 const CUSTOMER = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
 let db: TestDatabase;
@@ -54,6 +55,41 @@ test("equal denials are counted in one row, a different one has its own", async 
   ]);
   await rejections.write();
   expect(await all()).toHaveLength(2);
+});
+
+test("denials that differ in anything have a row each, of the earliest and the latest time though the clock was set back", async () => {
+  const rejections = trail();
+  const tokenId = new IdSource().next();
+  const others: AccessDenial[] = [
+    { ...GUESS, kind: "no_token" },
+    { ...GUESS, clientId: "borealis" },
+    { ...GUESS, tokenId },
+    { ...GUESS, address: "203.0.113.10" },
+    { ...GUESS, operation: "GET /v2/profiles" },
+  ];
+  const times = [now, now - 5_000, now - 2_000];
+  for (const time of times) {
+    now = time;
+    for (const denial of [GUESS, ...others]) rejections.record(denial);
+  }
+  await rejections.write();
+  const seen = { tokenId: undefined, firstAt: times[1], lastAt: times[0], count: 3 };
+  expect(await all()).toEqual([GUESS, ...others].map((denial) => ({ ...seen, ...denial })).toReversed());
+});
+
+test("what was not written yet is written at the end, once the database is back", async () => {
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => void failures.push(error);
+  const rejections = new DenialLog({ database: db.database, clock, ids: new IdSource(clock), onFailure });
+  rejections.start();
+  rejections.record(GUESS);
+  const write = vi.spyOn(rejections, "write");
+  await db.owner.rows("alter table access_denial rename to away");
+  const stopping = rejections.stop();
+  await until("it has failed", () => write.mock.settledResults.some(({ type }) => type === "rejected"));
+  await db.owner.rows("alter table away rename to access_denial");
+  await stopping;
+  expect([(await all()).map(({ count }) => count), failures]).toEqual([[1], []]);
 });
 
 test("a write with an unknown outcome is repeated, and counted once", async () => {

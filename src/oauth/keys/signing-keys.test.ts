@@ -167,6 +167,14 @@ test("rotations that meet make one new key together, and both say which", async 
   expect(await testing.database.rows("select 1 from signing_key")).toHaveLength(2);
 });
 
+test("a rotation replaces the key that is current by now, also on a node that has not read it", async () => {
+  const [one, another] = [await startedNode(), await startedNode()];
+  const second = await another.rotate(TESTER);
+  const third = await one.rotate(TESTER);
+  expect(third).not.toBe(second);
+  expect(await testing.database.rows("select kid from signing_key where retired_at is null")).toEqual([{ kid: third }]);
+});
+
 test("the service's own role may rotate", async () => {
   expect(await node(testing.another()).rotate(TESTER)).toMatch(/^[\w-]{43}$/);
 });
