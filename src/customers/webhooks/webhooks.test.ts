@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
 import { unwrap } from "../../../test/support/results.ts";
-import { formatInstant, type Instant } from "../../std/clock.ts";
+import { ClockFault, formatInstant, type Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
 import { done, reject } from "../../std/result.ts";
 import type { CustomerId } from "../customer-id.ts";
@@ -16,6 +16,8 @@ const OPERATOR = { operator: "olga", operation: "webhook disable" };
 const nowhere = async (): Promise<void> => {};
 let customerId: CustomerId;
 let now = Date.parse("2126-11-21T09:30:00.000Z") as Instant;
+/** Why the clock is known to be wrong. */
+let fault: string | undefined;
 let testing: TestDatabase;
 let webhooks: Webhooks;
 
@@ -37,7 +39,12 @@ beforeEach(async () => {
 function webhooksWith(encryptionKeys: readonly Uint8Array[]): Webhooks {
   return new Webhooks({
     database: testing.database,
-    clock: { now: () => now },
+    clock: {
+      now: () => now,
+      get fault() {
+        return fault;
+      },
+    },
     ids,
     encryptionKeys,
     rules: {
@@ -240,11 +247,24 @@ test("former secrets sign until the overlap ends, and at most two of a kind do",
   expect(await kinds()).toEqual(["v1", "v1a"]);
 });
 
+test("while the clock is known to be wrong no secret is replaced: the former one would sign for too long", async () => {
+  const { id, version } = await created();
+  fault = "the clock of this node is off";
+  try {
+    await expect(webhooks.rotateSecret(customerId, id, DAY, ACME)).rejects.toThrow(new ClockFault(fault));
+  } finally {
+    fault = undefined;
+  }
+  expect(await webhooks.find(customerId, id)).toMatchObject({ version });
+});
+
 test("a secret for the receiver stays only while it goes to the same places", async () => {
   const { id } = await created(WITH_KEY);
   const kept = { ...WITH_KEY, name: "renamed", receiverSecret: undefined };
   unwrap(await webhooks.update(customerId, id, kept, ACME));
   expect(await deliverable(id)).toMatchObject({ name: "renamed", receiverSecret: "open sesame" });
+  unwrap(await webhooks.rotateSecret(customerId, id, 0, ACME));
+  expect(await deliverable(id)).toMatchObject({ receiverSecret: "open sesame" });
   const required = reject({ code: "invalid_webhook", field: "receiverSecret", rule: "is required" });
   expect(await webhooks.update(customerId, id, { ...kept, url: "https://thief.example" }, ACME)).toEqual(required);
   const oauth = { kind: "oauth", tokenUrl: "https://auth.example", clientId: "parbook", scope: undefined } as const;
@@ -283,47 +303,15 @@ test("what has changed is listed for those who deliver, and what is disabled is 
   });
 });
 
-test.each([
-  ["name", { name: "" }, "is not 1 to 100 characters", undefined],
-  ["name", { name: "x".repeat(101) }, "is not 1 to 100 characters", "x".repeat(101)],
-  ["name", { name: "a\r\nb" }, "has characters that cannot be printed", "a\r\nb"],
-  ["url", { url: "ftp://acme.example" }, "is not accepted: the URL has no TLS", "ftp://acme.example"],
-  ["types", { types: [] }, "is not 1 to 100 types"],
-  ["types", { types: ["*", "*"] }, "has a type twice"],
-  ["types", { types: ["order.fille"] }, 'has "order.fille", which no event is of: a type, transfer.* or *'],
-  ["types", { types: ["order*"] }, 'has "order*", which no event is of: a type, transfer.* or *'],
-  ["types", { types: ["orders.*"] }, 'has "orders.*", which no event is of: a type, transfer.* or *'],
-  ["deliveriesPerSecond", { deliveriesPerSecond: 0 }, "is not a whole number from 1 to 100", 0],
-  ["deliveriesPerSecond", { deliveriesPerSecond: 1.5 }, "is not a whole number from 1 to 100", 1.5],
-])("%s %j is rejected", async (field, change, rule, value?: string | number) => {
-  const rejection = { code: "invalid_webhook", field, rule, ...(value !== undefined && { value }) };
-  expect(await webhooks.create(customerId, { ...REQUEST, ...change }, nowhere, ACME)).toEqual(reject(rejection));
+test("a webhook with a setting that is not allowed is neither made nor changed", async () => {
+  const { id, version } = await created();
+  const rule = "is not a whole number from 1 to 100";
+  const rejected = reject({ code: "invalid_webhook", field: "deliveriesPerSecond", rule, value: 101 });
+  const request = { ...REQUEST, name: "other", deliveriesPerSecond: 101 };
+  expect(await webhooks.create(customerId, request, nowhere, ACME)).toEqual(rejected);
+  expect(await webhooks.update(customerId, id, request, ACME)).toEqual(rejected);
+  expect(await webhooks.list({ customerId, order: "ASC", limit: 10 })).toMatchObject([{ id, version }]);
 });
-
-test.each(["", "x y", "x:", "x\r\ny", "Host", "Content-Type", "webhook-id", "Transfer-Encoding", "connection", "é"])(
-  "the header %j is rejected for an API key",
-  async (header) => {
-    const rejected = await webhooks.create(
-      customerId,
-      { ...WITH_KEY, receiverAccess: { kind: "api_key", header } },
-      nowhere,
-      ACME,
-    );
-    expect(rejected).toMatchObject({ rejection: { code: "invalid_webhook", field: "header" } });
-  },
-);
-
-test.each([undefined, "", " x", "x ", "a\nb", "é", "x".repeat(1_001)])(
-  "the secret %j is rejected, and not repeated",
-  async (receiverSecret) => {
-    const rejected = await webhooks.create(customerId, { ...WITH_KEY, receiverSecret }, nowhere, ACME);
-    const rule =
-      receiverSecret === undefined
-        ? "is required"
-        : "is not 1 to 1000 printable ASCII characters without spaces at its ends";
-    expect(rejected).toEqual(reject({ code: "invalid_webhook", field: "receiverSecret", rule }));
-  },
-);
 
 test("who has changed a webhook is recorded, without secrets", async () => {
   const { webhook, signingSecret } = unwrap(await webhooks.create(customerId, WITH_KEY, nowhere, ACME));
