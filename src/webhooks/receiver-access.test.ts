@@ -9,9 +9,11 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const webhook = (receiverAccess: ReceiverAccess | undefined, version = 1n): DeliverableWebhook =>
+const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+
+const webhook = (receiverAccess: ReceiverAccess | undefined, version = 1n, id = ID): DeliverableWebhook =>
   ({
-    id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00",
+    id,
     version,
     receiverAccess,
     receiverSecret: "s:e cret",
@@ -71,10 +73,55 @@ test("a token is asked for with the credentials in header and form, and used aga
   });
 });
 
+test("a token is asked for in a form, as JSON, with as much of an answer as is read, and until nobody waits", async () => {
+  const asked: unknown[] = [];
+  const { signal } = new AbortController();
+  const own = new ReceiverCredentials({
+    post: async (request) => {
+      asked.push(request);
+      return { kind: "answered", status: 200, retryAfter: undefined, answer: Buffer.from(issued("x").body), ms: 1 };
+    },
+  });
+  const access = { kind: "oauth", tokenUrl: "https://auth.example/token", clientId: "acme", scope: undefined } as const;
+  expect(await own.headersFor(webhook(access), signal)).toEqual(bearer("x"));
+  expect(asked).toEqual([
+    {
+      url: "https://auth.example/token",
+      headers: {
+        authorization: `Basic ${Buffer.from("acme:s%3Ae+cret").toString("base64")}`,
+        accept: "application/json",
+        "content-type": "application/x-www-form-urlencoded",
+      },
+      body: "grant_type=client_credentials&client_id=acme&client_secret=s%3Ae+cret",
+      answerBytes: 16_384,
+      signal,
+    },
+  ]);
+});
+
+test("each webhook has a token of its own, though both are of one version and ask one server", async () => {
+  const { received, access } = await tokenEndpoint(issued("1"), issued("2"));
+  const own = credentials();
+  const other = webhook(access, 1n, "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f02");
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  expect(await own.headersFor(other, undefined)).toEqual(bearer("2"));
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  expect(received).toHaveLength(2);
+});
+
 test("a server that insists on one way gets the credentials in the header alone", async () => {
-  const { received, access } = await tokenEndpoint({ status: 400, body: '{"error":"invalid_request"}' }, issued("x"));
-  expect(await credentials().headersFor(webhook(access), undefined)).toEqual(bearer("x"));
-  expect(received[1]?.body).toBe("grant_type=client_credentials");
+  for (const [status, error] of [
+    [400, "invalid_request"],
+    [401, "invalid_client"],
+  ] as const) {
+    const { received, access } = await tokenEndpoint({ status, body: JSON.stringify({ error }) }, issued("x"));
+    expect(await credentials().headersFor(webhook(access), undefined)).toEqual(bearer("x"));
+    expect(received[1]?.body).toBe("grant_type=client_credentials");
+  }
+  // Any other answer says nothing of the credentials.
+  const { received, access } = await tokenEndpoint({ status: 503, body: "" }, issued("x"));
+  expect(await credentials().headersFor(webhook(access), undefined)).toEqual(reject("the token endpoint answered 503"));
+  expect(received).toHaveLength(1);
 });
 
 test("deliveries at the same time wait for one token", async () => {
@@ -107,6 +154,26 @@ test("a token is replaced shortly before its end, and after a change of the webh
   expect(await tokenAfter(3_589_000)).toEqual(bearer("3"));
   expect(await tokenAfter(3_589_000, 2n)).toEqual(bearer("4"));
   expect(received).toHaveLength(4);
+});
+
+test.each([
+  ["that lasts for years for a day", { expires_in: 1e9 }, 86_400 - 30],
+  ["whose time is not said for five minutes", {}, 300 - 30],
+])("a token %s is used, apart from its last half minute", async (_, more, seconds) => {
+  const { access } = await tokenEndpoint(issued("1", more), issued("2", more));
+  const own = credentials();
+  const now = performance.now();
+  const time = vi.spyOn(performance, "now").mockReturnValue(now);
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  time.mockReturnValue(now + seconds * 1_000 - 1);
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("1"));
+  time.mockReturnValue(now + seconds * 1_000);
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("2"));
+});
+
+test("a token of 8,192 characters is used", async () => {
+  const { access } = await tokenEndpoint(issued("x".repeat(8_192)));
+  expect(await credentials().headersFor(webhook(access), undefined)).toEqual(bearer("x".repeat(8_192)));
 });
 
 test("a token whose time is no number is used as long as one that has none", async () => {

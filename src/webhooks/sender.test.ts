@@ -1,11 +1,13 @@
 /** What the answer of a receiver means (docs/contract/webhooks.md#what-is-posted, docs/webhooks.md). */
+import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import type { DeliverableWebhook, WebhookId } from "../customers/webhooks/webhook.ts";
+import type { CustomerEvent } from "../events/events.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { done, reject } from "../std/result.ts";
 import { attemptOf } from "./attempt.ts";
-import { outcomeOf } from "./sender.ts";
+import { messageOf, outcomeOf } from "./sender.ts";
 import { createSender } from "./signed-sender.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00Z") as Instant;
@@ -84,4 +86,64 @@ test("without credentials nothing is posted, and the attempt says why", async ()
     error: "the token endpoint answered 500",
     ms: 0,
   });
+});
+
+test("a message is posted with its id, the second of its attempt, a signature and what lets it in, until it is unwanted", async () => {
+  const posted: unknown[] = [];
+  const late = (Date.parse("2026-11-21T09:30:00Z") + 999) as Instant;
+  const { signal } = new AbortController();
+  const sender = createSender({
+    requests: {
+      post: async (request) => {
+        posted.push(request);
+        return { kind: "answered", status: 503, retryAfter: "120", answer: Buffer.from("later"), ms: 7 };
+      },
+    },
+    credentials: { headersFor: async () => done({ "x-api-key": "sesame" }), onRefused: () => true },
+    clock: { now: () => late },
+  });
+  const secret = Buffer.alloc(32, 7);
+  const webhook = { url: "https://acme.example/hook", signingSecrets: [{ kind: "v1", secret }] };
+  const message = { id: "evt", body: '{"a":1}' };
+  expect(await sender.send(webhook as unknown as DeliverableWebhook, message, signal)).toEqual({
+    ...{ kind: "answered", status: 503, retryAfter: "120", body: Buffer.from("later"), ms: 7 },
+  });
+  const timestamp = String(NOW / 1_000);
+  const signed = createHmac("sha256", secret).update(`evt.${timestamp}.{"a":1}`).digest("base64");
+  expect(posted).toEqual([
+    {
+      url: "https://acme.example/hook",
+      headers: {
+        "x-api-key": "sesame",
+        "content-type": "application/json",
+        "user-agent": expect.stringMatching(/^Parbook\/\d+\.\d+\.\d+/),
+        "webhook-id": "evt",
+        "webhook-timestamp": timestamp,
+        "webhook-signature": `v1,${signed}`,
+      },
+      body: '{"a":1}',
+      signal,
+    },
+  ]);
+});
+
+test("a batch has another id than one with other events, though it begins with the same one and is as long", () => {
+  const message = (deliveryOrder: string, ...ids: string[]) =>
+    messageOf(
+      { deliveryOrder } as DeliverableWebhook,
+      ids.map((id) => ({ id }) as CustomerEvent),
+      ({ id }) => `"${id}"`,
+    );
+  expect(message("per_object", "a")).toEqual({ id: "a", body: '"a"' });
+  const [batch, same, other] = [
+    ["a", "b"],
+    ["a", "b"],
+    ["a", "c"],
+  ].map((ids) => message("strict", ...ids));
+  expect(batch).toEqual({
+    id: expect.stringMatching(/^a_2_[0-9a-f]{16}$/),
+    body: '{"object":"list","data":["a","b"]}',
+  });
+  expect(same).toEqual(batch);
+  expect(other?.id).not.toBe(batch?.id);
 });

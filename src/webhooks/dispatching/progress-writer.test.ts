@@ -1,35 +1,16 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { deliverableWebhook } from "../../../test/support/deliverable-webhook.ts";
 import { NOTHING_YET } from "../../../test/support/queue-world.ts";
 import { until } from "../../../test/support/until.ts";
-import type { CustomerId } from "../../customers/customer-id.ts";
-import type { DeliverableWebhook, WebhookId } from "../../customers/webhooks/webhook.ts";
 import type { Database } from "../../postgres/database.ts";
 import { type Instant, systemClock } from "../../std/clock.ts";
+import type { Attempt } from "../attempt.ts";
 import { Line } from "./line.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 
 const NOW = 1_000_000 as Instant;
 
-const WEBHOOK: DeliverableWebhook = {
-  id: "0190d5a4-0000-7000-8000-000000000001" as WebhookId,
-  customerId: "0190d5a4-0000-7000-8000-000000000002" as CustomerId,
-  name: "orders",
-  url: "https://example.com",
-  types: ["*"],
-  body: "thin",
-  deliveryOrder: "per_object",
-  deliveriesPerSecond: 100,
-  receiverAccess: undefined,
-  receiverSecret: undefined,
-  status: "ACTIVE",
-  disabledReason: undefined,
-  disabledAt: undefined,
-  publicKeys: [],
-  signingSecrets: [],
-  createdAt: NOW,
-  updatedAt: NOW,
-  version: 1n,
-};
+const WEBHOOK = deliverableWebhook();
 
 test.each(["is written", "fails"])("a webhook has something unwritten until the write about it %s", async (ends) => {
   const writes: { done: () => void; fail: (error: Error) => void }[] = [];
@@ -92,4 +73,46 @@ test("after a write that failed the next one waits half a second, and then write
   writer.end();
   await vi.advanceTimersByTimeAsync(50);
   await running;
+});
+
+test("nothing more is sent while a thousand attempts are not written, which are written a thousand at once", async () => {
+  const written: number[] = [];
+  const rows = async (_: string, values: unknown[]) => {
+    // The ids of the attempts.
+    written.push((values[19] as unknown[]).length);
+    return [];
+  };
+  const writer = new ProgressWriter({
+    database: { commits: { rows } } as unknown as Database,
+    clock: systemClock,
+    onFailure: () => undefined,
+    onWritten: () => undefined,
+  });
+  for (let made = 0; made < 1_500; made += 1) {
+    expect(writer.isBehind).toBe(made >= 1_000);
+    writer.onAttempt({ at: NOW } as Attempt);
+  }
+  await writer.write();
+  expect([written, writer.isBehind]).toEqual([[1_000, 500], false]);
+});
+
+test("of a webhook that another process has claimed since nothing more is written", async () => {
+  let writes = 0;
+  const rows = async () => {
+    writes += 1;
+    return [];
+  };
+  const writer = new ProgressWriter({
+    database: { commits: { rows } } as unknown as Database,
+    clock: systemClock,
+    onFailure: () => undefined,
+    onWritten: () => undefined,
+  });
+  const line = new Line(WEBHOOK, 1n, { now: NOW, random: () => 0.5, stored: NOTHING_YET, rows: [] });
+  for (const searchedTo of [5n, 9n]) {
+    line.queue.addPage(searchedTo === 5n ? 0n : 5n, { events: [], searchedTo, isLast: true });
+    writer.onChange(line);
+    await writer.write();
+  }
+  expect([line.state, writes]).toEqual(["stale", 1]);
 });

@@ -34,6 +34,29 @@ test("a clock that is set back delays the next request by no more than the pace 
   expect(receiver.readyAt(anHourAgo) - anHourAgo).toBe(1_000);
 });
 
+test("as much may be sent at once as in a second, and then as often as its webhook says", () => {
+  const receiver = new Receiver(10, NOTHING_YET);
+  const sentBy = (now: number): number => {
+    let sent = 0;
+    for (; receiver.readyAt(now as Instant) <= now; sent += 1) receiver.onSent(now as Instant);
+    return sent;
+  };
+  expect([sentBy(NOW), sentBy(NOW + 99), sentBy(NOW + 100), sentBy(NOW + 300)]).toEqual([10, 0, 1, 2]);
+  // However long nothing was sent.
+  expect(sentBy(NOW + 3_600_000)).toBe(10);
+});
+
+test("with each acceptance twice as many may be in flight, 16 at most, and one after a failure", () => {
+  const receiver = new Receiver(100, NOTHING_YET);
+  const most = (outcome: Parameters<Receiver["onOutcome"]>[0]): number => {
+    receiver.onOutcome(outcome, NOW);
+    return receiver.mostInFlight;
+  };
+  expect(receiver.mostInFlight).toBe(1);
+  expect(Array.from({ length: 6 }, () => most({ kind: "accepted" }))).toEqual([2, 4, 8, 16, 16, 16]);
+  expect([most(FAILED), most({ kind: "accepted" }), most({ kind: "gone", error: "answered 410" })]).toEqual([1, 2, 0]);
+});
+
 const DAY = 24 * 60 * 60 * 1_000;
 
 test.each([

@@ -37,3 +37,16 @@ test("an attempt postponed for years by a clock that was ahead is due within the
   const blocked = { ...row, status: "BLOCKED", nextAttemptAt: undefined } as const;
   expect(withinSchedule(blocked, now)).toEqual(blocked);
 });
+
+test("an attempt is put off for as long as its receiver asks, an hour at most, and never brought forward", () => {
+  const [now, minute] = [Date.parse("2026-11-21T09:30:00Z") as Instant, 60_000];
+  const next = (attempts: number, retryAfterMs: number) => {
+    const outcome = { kind: "failed", error: "answered 429", retryAfterMs } as const;
+    const { nextAttemptAt } = failedRow({ number: 7n, objectId: "object", attempts }, outcome, now, 0.5);
+    return (nextAttemptAt ?? 0) - now;
+  };
+  // docs/webhooks.md: the first is due after 5 s, the fourth after 2 h.
+  expect([next(0, 20 * minute), next(0, 61 * minute), next(0, 1), next(3, 30 * minute)]).toEqual([
+    ...[20 * minute, 60 * minute, 5_000, 120 * minute],
+  ]);
+});
