@@ -19,6 +19,8 @@ const ids = new IdSource();
 const customerId = ids.next() as CustomerId;
 
 const logged: string[] = [];
+/** Of each request, whom a token was issued to. */
+const served: (string | undefined)[] = [];
 let testing: TestDatabase;
 let clients: Clients;
 let issuing: Oauth;
@@ -52,6 +54,9 @@ function node(): Oauth {
     signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * 86_400_000 },
     authUrl: () => authUrl,
     baseUrl: () => BASE_URL,
+    observe: (server) => {
+      server.addHook("onResponse", async ({ issuedTo }) => void served.push(issuedTo));
+    },
     log: pino({ level: "debug" }, { write: (line: string) => void logged.push(line) }),
   });
 }
@@ -71,7 +76,7 @@ test("a rejected token request is logged, an issued one at debug level; only the
   await newToken("told");
   await clients.restrict("told", [parseNetwork("192.0.2.0/24") as Network], TESTER);
   const { secret } = unwrap(await clients.rotateSecret("told", 0, TESTER));
-  logged.length = 0;
+  logged.length = served.length = 0;
   const answers = [await askToken("told", "guess"), await askToken("told", secret)];
   await newToken("told-too");
   const body = { error: "invalid_client", error_description: "client authentication failed" };
@@ -91,6 +96,7 @@ test("a rejected token request is logged, an issued one at debug level; only the
     { ...rejected, reason: "the client told may not call from this address" },
     { ...about, ...issued, client_id: "told-too", msg: "token issued" },
   ]);
+  await vi.waitFor(() => expect(served).toEqual([undefined, undefined, "told-too"]));
 });
 
 test("a token of one node is accepted by another, and verifies with the published keys", async () => {

@@ -133,3 +133,14 @@ test("bytes behind a request that closes its connection are not read, and the re
   expect(statusesIn(await sendRaw(authUrl, SOUND_REQUEST + SOUND_REQUEST, SOUND_REQUEST))).toEqual([401]);
   expect(authenticate).toHaveBeenCalledOnce();
 });
+
+test("more than 100 trailers are rejected, and no secret behind them is verified", async () => {
+  const chunked = token(...SOUND, "Transfer-Encoding: chunked", "Connection: close");
+  const ask = (count: number) =>
+    sendRaw(authUrl, `${chunked}${FORM.length.toString(16)}\r\n${FORM}\r\n0\r\n${bytes(...many(count))}`);
+  const received = await ask(101);
+  expect(statusesIn(received)).toEqual([400]);
+  expect(received).toContain("there are more than 100 headers");
+  expect(authenticate).not.toHaveBeenCalled();
+  expect(statusesIn(await ask(100))).toEqual([401]);
+});

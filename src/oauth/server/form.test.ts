@@ -48,3 +48,13 @@ test("a form has 20 parts at most", async () => {
   expect(read).toEqual({ kind: "done", value: new Map(Array.from({ length: 20 }, (_, i) => [`a${i}`, `${i}`])) });
   expect(await readForm(IN_PARTS, fields(21))).toEqual(tooMuch);
 });
+
+test("a name has 100 characters at most", async () => {
+  expect(await read("x".repeat(100), "1")).toEqual(done(new Map([["x".repeat(100), "1"]])));
+  expect(await read("x".repeat(101), "1")).toEqual(tooMuch);
+});
+
+test("parts without a name are no parameters", async () => {
+  const part = "--b\r\nContent-Disposition: form-data\r\n\r\n1\r\n";
+  expect(await readForm(IN_PARTS, Buffer.from(`${part}${part}--b--\r\n`))).toEqual(done(new Map()));
+});

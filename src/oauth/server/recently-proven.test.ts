@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Clients } from "../../customers/clients/clients.ts";
+import type { AuthenticationRejection, Clients } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { must } from "../../std/assert.ts";
 import { IdSource } from "../../std/id.ts";
@@ -11,6 +11,7 @@ import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
 import { SCOPES } from "../scopes.ts";
 import { createAuthServer } from "./auth-server.ts";
+import { ProvenSecrets } from "./recently-proven.ts";
 
 const ids = new IdSource();
 const GENERATED = "g".repeat(43);
@@ -145,4 +146,23 @@ test("past the rate of the address nothing else is verified: wrong, chosen and i
     await post("203.0.113.3", wrong),
     verified,
   ]).toEqual([429, 429, 429, 429, 429, 0]);
+});
+
+test("a secret stays known that is shown from where its client may not call: whoever has it takes no rate from its owner", async () => {
+  let why: AuthenticationRejection | undefined;
+  const own = new ToyClients();
+  const proven = new ProvenSecrets();
+  const clients = proven.observing({
+    authenticate: (clientId, secret) =>
+      why === undefined ? own.authenticate(clientId, secret) : Promise.resolve(reject(why)),
+  });
+  const known = async (outcome?: AuthenticationRejection): Promise<boolean> => {
+    why = outcome;
+    await clients.authenticate("acme", GENERATED, "203.0.113.7");
+    return proven.has("acme", GENERATED);
+  };
+  expect([await known(), await known("address_not_allowed"), await known("too_many_authentications")]).toEqual([
+    ...[true, true, true],
+  ]);
+  expect(await known("client_authentication_failed")).toBe(false);
 });

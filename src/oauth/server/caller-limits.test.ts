@@ -1,0 +1,76 @@
+/** What one caller of auth_url may take from the others, whatever lies between. */
+import { pino } from "pino";
+import { expect, onTestFinished, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
+import { IdSource } from "../../std/id.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
+import { reject } from "../../std/result.ts";
+import { RateLimiter } from "../../web/limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../../web/limits/rates.ts";
+import { type AuthServerOptions, createAuthServer } from "./auth-server.ts";
+
+const FORM = new URLSearchParams({ grant_type: "client_credentials", client_id: "acme", client_secret: "guess" });
+const OVER = { admitted: false, headers: { "retry-after": "7" }, retryAfter: 7 };
+
+async function listening(options: Partial<AuthServerOptions>): Promise<string> {
+  const server = createAuthServer({
+    authUrl: () => "http://auth.test",
+    keys: { published: () => [] },
+    clients: { authenticate: async () => reject("client_authentication_failed") },
+    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
+    ids: new IdSource(),
+    log: pino({ level: "silent" }),
+    ...options,
+  });
+  onTestFinished(() => server.close());
+  return server.listen({ host: "127.0.0.1", port: 0 });
+}
+
+test("behind a trusted proxy a caller that floods the token endpoint leaves room for others", async () => {
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const url = await listening({
+    trustedProxies: [parseNetwork("127.0.0.0/8") as Network],
+    clients: {
+      authenticate: async () => {
+        await finished;
+        return reject("client_authentication_failed");
+      },
+    },
+  });
+  const statuses: number[] = [];
+  const ask = async (address: string): Promise<number> => {
+    const headers = { "x-forwarded-for": address };
+    const { status } = await fetch(`${url}/oauth2/token`, { method: "POST", body: FORM, headers });
+    return status;
+  };
+  const flood = Array.from({ length: 300 }, async () => statuses.push(await ask("203.0.113.9")));
+  await until("it is at its bound", () => statuses.length > 0);
+  const other = ask("203.0.113.10");
+  expect(await ask("203.0.113.9")).toBe(503);
+  finish();
+  expect(await other).toBe(401);
+  await Promise.all(flood);
+});
+
+test("health checks have a rate of their own, by address", async () => {
+  const asked: string[] = [];
+  class Limiter extends RateLimiter {
+    override ofHealth(address: string) {
+      asked.push(address);
+      return OVER;
+    }
+  }
+  const url = await listening({ limiter: new Limiter(DEFAULT_RATES) });
+  for (const path of ["/healthz", "/readyz"]) {
+    const response = await fetch(url + path);
+    expect([response.status, response.headers.get("retry-after")]).toEqual([429, "7"]);
+    expect(await response.json()).toEqual({
+      error: "temporarily_unavailable",
+      error_description: "too many requests from this address: try again in 7 s",
+    });
+  }
+  expect(asked).toEqual(["127.0.0.1", "127.0.0.1"]);
+});
