@@ -4,6 +4,7 @@ import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-sc
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { Clients } from "../../src/customers/clients/clients.ts";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { createCustomers } from "../../src/customers/customers.ts";
 import type { ClientCaller, OperatorCaller } from "../../src/ledger/caller.ts";
 import {
   listUnsealed,
@@ -14,13 +15,14 @@ import {
 import type { Lane } from "../../src/ledger/writer/lane.ts";
 import { amountOf, ZERO } from "../../src/money/amount.ts";
 import { createSigningKeys } from "../../src/oauth/oauth.ts";
-import { systemClock } from "../../src/std/clock.ts";
+import { formatInstant, type Instant, systemClock } from "../../src/std/clock.ts";
 import { IdSource } from "../../src/std/id.ts";
 import { PASSED } from "../../src/std/result.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newId, startLane } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
+import { untilNextMillisecond } from "../support/until.ts";
 
 const OPERATOR: OperatorCaller = { operator: "root", person: "Ada", operation: "client create" };
 const CALLER: ClientCaller = {
@@ -75,6 +77,28 @@ test("each write to a client is recorded with what it has become, without its se
     { ...about, details: { disabled_at: TIME }, caller: CALLER },
   ]);
   for (const { secret } of [shown, rotated]) expect(JSON.stringify(records)).not.toContain(secret);
+});
+
+test("what a customer has become is recorded, and what changed nothing is not", async () => {
+  const customers = createCustomers({ database: db.database, lane, ids: new IdSource(), clock: systemClock });
+  const id = newId() as CustomerId;
+  unwrap(await customers.ensure(id, "Borealis", OPERATOR));
+  unwrap(await customers.ensure(id, "another name", OPERATOR));
+  for (const _ of [1, 2]) unwrap(await customers.rename(id, "Boreal", OPERATOR));
+  const disabled = unwrap(await customers.disable(id, OPERATOR));
+  await untilNextMillisecond();
+  expect(unwrap(await customers.disable(id, OPERATOR))).toEqual(disabled);
+  unwrap(await customers.rename(id, "Borealis", OPERATOR));
+  for (const _ of [1, 2]) unwrap(await customers.enable(id, OPERATOR));
+  const about = { kind: "customer", subject: id, owner: id, caller: OPERATOR };
+  const at = formatInstant(disabled.disabledAt as Instant);
+  expect(await recorded()).toEqual([
+    { ...about, details: { name: "Borealis" } },
+    { ...about, details: { name: "Boreal", former_name: "Borealis", status: "enabled" } },
+    { ...about, details: { name: "Boreal", disabled_at: at } },
+    { ...about, details: { name: "Borealis", former_name: "Boreal", disabled_at: at } },
+    { ...about, details: { name: "Borealis", status: "enabled" } },
+  ]);
 });
 
 test("what changed nothing is not recorded", async () => {

@@ -207,6 +207,8 @@ test("a replay from a time begins with the first event of that time, or behind t
   expect(await from(cut?.at ?? 0)).toBe(BigInt(last));
   await until("it comes again", () => receiver.accepted().length === 3);
   expect(receiver.accepted()).toEqual([last - 1, last, last]);
+  // There is no event before the first.
+  expect(unwrap(await deliveries.replay(site.customerId, webhook.id, { fromNumber: 0n })).fromNumber).toBe(1n);
 });
 
 test("which events a webhook has lost for their age is logged, from the first to the last", async () => {

@@ -50,3 +50,13 @@ test("another customer's profile is not found", async () => {
   const decision = decide(stateOf(profileRow(profile)), NOW);
   expect(decision).toEqual({ kind: "rejected", rejection: profileNotFound(profile.id) });
 });
+
+test("a profile with a chosen id that was renamed since is there already, and its former nickname is not claimed again", async () => {
+  const profile = profileOf(acme, { nickname: "salaries" });
+  const row = { ...profile, customer_id: profile.customerId, last_deactivation: "0", version: "3" };
+  const lane = { execute: () => expect.fail("nothing is to be written") };
+  const parts = { database: { rows: async () => [row] }, lane, ids: new IdSource(), clock: { now: () => NOW } };
+  const request = { customerId: acme, nickname: "payouts", description: undefined };
+  const ensured = await createProfiles(parts as never).ensure(request, profile.id, TESTER);
+  expect(ensured).toEqual({ kind: "exists", id: profile.id });
+});
