@@ -1,0 +1,277 @@
+/** What a process does while it delivers, without a database: its time is the test's. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { deliverableWebhook } from "../../../test/support/deliverable-webhook.ts";
+import type { CustomerId } from "../../customers/customer-id.ts";
+import type { DeliverableWebhook, Webhook, WebhookId } from "../../customers/webhooks/webhook.ts";
+import type { ActiveWebhooks } from "../../customers/webhooks/webhooks.ts";
+import type { CustomerEvent, EventFilter } from "../../events/events.ts";
+import type { Database } from "../../postgres/database.ts";
+import { CannotDecrypt } from "../../postgres/storage-encryption.ts";
+import type { Instant } from "../../std/clock.ts";
+import { IdSource } from "../../std/id.ts";
+import { Outage } from "../../std/outage.ts";
+import type { Answer } from "../sender.ts";
+import { Dispatch } from "./dispatch.ts";
+import type { DeliveryEvent, DispatcherOptions } from "./options.ts";
+import { Pace } from "./pace.ts";
+
+const START = Date.parse("2026-11-21T09:30:00Z");
+const WEBHOOK = deliverableWebhook();
+const NO_ANSWER: Answer = { kind: "unanswered", error: "aborted", ms: 1 };
+
+const answered = (status: number): Answer => ({
+  ...({ kind: "answered", retryAfter: undefined, ms: 1 } as const),
+  ...{ status, body: Buffer.alloc(0) },
+});
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: START });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Each of an object of its own. */
+const upTo = (last: number): CustomerEvent[] =>
+  Array.from(
+    { length: last },
+    (_, i) =>
+      ({
+        id: `event-${i + 1}`,
+        number: BigInt(i + 1),
+        object: { value: { id: `object ${i}` } },
+      }) as unknown as CustomerEvent,
+  );
+
+interface World {
+  /** Of each customer. */
+  log: CustomerEvent[];
+  webhooks: readonly DeliverableWebhook[];
+  isReadable: boolean;
+  answer: (webhook: DeliverableWebhook, signal: AbortSignal) => Answer | Promise<Answer>;
+  /** The rows of what is tried again, and since when it fails. */
+  readonly open: readonly object[];
+  readonly failing: ReadonlySet<string>;
+  readonly isKept: boolean;
+}
+
+function deliver(given: Partial<World> = {}) {
+  const world: World = {
+    ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, answer: () => answered(204) },
+    ...{ open: [], failing: new Set<string>(), isKept: true },
+    ...given,
+  };
+  const statements: (readonly [text: string, values: readonly unknown[]])[] = [];
+  const rows = async (text: string, values: readonly unknown[] = []): Promise<unknown[]> => {
+    statements.push([text, values]);
+    const ids = () => values[0] as WebhookId[];
+    if (text.startsWith("with written as")) return ids().map((webhook_id) => ({ webhook_id }));
+    if (text.includes("from webhook_delivery d join webhook_progress")) return [...world.open];
+    if (!text.includes("with locked as")) return [];
+    return ids().map((webhook_id) => ({
+      ...{ webhook_id, customer_id: WEBHOOK.customerId, read_to: String(world.open.length), accepted_behind: [] },
+      ...{ batch_end: null, failing_since: world.failing.has(webhook_id) ? START : null },
+      ...{ last_failure_at: null, last_success_at: null, version: "1" },
+    }));
+  };
+  const log: DeliveryEvent[] = [];
+  const posted: string[] = [];
+  const listeners = new Set<() => void>();
+  const asked: EventFilter[] = [];
+  const calls = { recordDisabled: 0, disabled: [] as unknown[], failures: [] as unknown[], ended: [] as unknown[] };
+  const list: DispatcherOptions["events"]["list"] = async (filter) => {
+    asked.push(filter);
+    const behind = world.isKept ? world.log.filter(({ number }) => number > filter.after) : [];
+    const events = behind.slice(0, filter.limit);
+    return { events, searchedTo: events.at(-1)?.number ?? filter.after, isLast: events.length === behind.length };
+  };
+  const events = {
+    list: vi.fn(list),
+    bounds: async () => ({ first: 1n, last: BigInt(world.log.length) }),
+    onNews: (_: CustomerId, listener: () => void) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  const options: DispatcherOptions = {
+    database: {
+      rows,
+      commits: { rows },
+      transaction: (work: (own: object) => unknown) => work({ rows }),
+    } as unknown as Database,
+    clock: { now: () => Date.now() as Instant, fault: undefined },
+    ...{ ids: new IdSource(), holder: "here", events, pace: new Pace(() => 0), bodyOf: () => "{}" },
+    webhooks: {
+      listActive: async (known): Promise<ActiveWebhooks> => {
+        const changed = world.webhooks.filter(({ id, version }) => known.get(id) !== version);
+        const unreadable = changed.map((webhook: Webhook) => ({ webhook, error: new CannotDecrypt("another key") }));
+        const active = new Set(world.webhooks.map(({ id }) => id));
+        return world.isReadable ? { active, changed, unreadable: [] } : { active, changed: [], unreadable };
+      },
+      disable: async (...how) => {
+        calls.disabled.push(how);
+        world.webhooks = [];
+        return true;
+      },
+    },
+    sender: {
+      send: async (webhook, { id }, signal) => {
+        posted.push(`${webhook.name} ${id}`);
+        return world.answer(webhook, signal as AbortSignal);
+      },
+    },
+    recordDisabled: async () => {
+      calls.recordDisabled += 1;
+    },
+    log: (event) => void log.push(event),
+  };
+  const outage = new Outage(
+    (error) => calls.failures.push(error),
+    (failures) => calls.ended.push(failures),
+  );
+  const dispatch = new Dispatch(options, { name: "webhooks", holder: "here", fence: 1n }, outage);
+  dispatch.maySendUntilMs = Number.POSITIVE_INFINITY;
+  const running = dispatch.run();
+  const publish = (last: number): void => {
+    world.log = upTo(last);
+    for (const listener of listeners) listener();
+  };
+  const finish = async (): Promise<void> => {
+    dispatch.end("waits");
+    await vi.advanceTimersByTimeAsync(6_000);
+    await running;
+  };
+  return { world, dispatch, running, statements, log, posted, listeners, events, asked, calls, publish, finish };
+}
+
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+test("secrets that cannot be decrypted are reported once, and nothing more is posted with those before them", async () => {
+  const { world, log, posted, listeners, publish, finish } = deliver();
+  await pass(100);
+  [world.webhooks, world.isReadable] = [[{ ...WEBHOOK, version: 2n }], false];
+  await pass(3_000);
+  publish(2);
+  await pass(3_000);
+  const unreadable = { kind: "unreadable", webhookId: WEBHOOK.id, error: new CannotDecrypt("another key") };
+  expect(log.filter(({ kind }) => kind !== "attempted")).toEqual([unreadable]);
+  expect([posted, listeners.size]).toEqual([["orders event-1"], 0]);
+  [world.webhooks, world.isReadable] = [[{ ...WEBHOOK, name: "renamed", version: 3n }], true];
+  await pass(2_000);
+  // Where it was is what the database says, which is the test's.
+  expect(posted).toEqual(["orders event-1", "renamed event-1", "renamed event-2"]);
+  await finish();
+});
+
+test("what was disabled is recorded at the beginning, and after each time that a webhook is disabled", async () => {
+  const { world, log, posted, calls, publish, finish } = deliver();
+  await pass(1_500);
+  expect([posted, calls.recordDisabled]).toEqual([["orders event-1"], 1]);
+  world.answer = () => answered(410);
+  publish(2);
+  await pass(3_000);
+  const { id, version } = WEBHOOK;
+  expect(calls.disabled).toEqual([[id, version, "gone", expect.any(Number)]]);
+  const disabled = { kind: "disabled", webhook: WEBHOOK, reason: "gone" };
+  expect(log.filter(({ kind }) => kind === "disabled")).toEqual([disabled]);
+  expect([posted, calls.recordDisabled]).toEqual([["orders event-1", "orders event-2"], 2]);
+  await finish();
+});
+
+test("what is to be tried again and is no longer kept is not, and its row is removed", async () => {
+  const open = { webhook_id: WEBHOOK.id, number: "1", object_id: "object 0", status: "RETRYING", attempts: 1 };
+  const due = { next_attempt_at: START, last_error: "answered 500" };
+  const { statements, posted, asked, finish } = deliver({ open: [{ ...open, ...due }], isKept: false });
+  await pass(2_000);
+  expect(asked.filter(({ limit, after }) => limit === 1 && after === 0n)).toHaveLength(1);
+  const removed = statements.flatMap(([text, values]) => (text.startsWith("with written as") ? [values[9]] : []));
+  expect([posted, removed.flat()]).toEqual([[], [1n]]);
+  await finish();
+});
+
+test("what a clock that was ahead has put off for years is tried within the longest delay", async () => {
+  const open = { webhook_id: WEBHOOK.id, number: "1", object_id: "object 0", status: "RETRYING", attempts: 1 };
+  const inYears = { next_attempt_at: START + 10 * 365 * 86_400_000, last_error: "answered 500" };
+  const { posted, finish } = deliver({ open: [{ ...open, ...inYears }] });
+  await pass(100);
+  expect(posted).toEqual([]);
+  vi.setSystemTime(START + 28 * 3_600_000);
+  await pass(100);
+  expect(posted).toEqual(["orders event-1"]);
+  await finish();
+});
+
+test("what was in flight when somebody else took over is no attempt, and nothing waits for it", async () => {
+  const hangs = (_: DeliverableWebhook, signal: AbortSignal) =>
+    new Promise<Answer>((resolve) => signal.addEventListener("abort", () => resolve(NO_ANSWER)));
+  const { dispatch, running, statements, log, posted } = deliver({ answer: hangs });
+  await pass(100);
+  expect(dispatch.report()).toEqual({ webhooks: 1, failing: 0, inFlight: 1, mostPerSecond: 2_500 });
+  dispatch.end("at once");
+  await pass(100);
+  await running;
+  expect([posted, log]).toEqual([["orders event-1"], []]);
+  const attempts = statements.flatMap(([text, values]) => (text.startsWith("with written as") ? [values[19]] : []));
+  expect(attempts.flat()).toEqual([]);
+});
+
+test("past the time of its lease a process ends by itself", async () => {
+  const { dispatch, running, posted, publish } = deliver();
+  dispatch.maySendUntilMs = performance.now() + 500;
+  await pass(600);
+  await running;
+  publish(2);
+  await pass(100);
+  expect(posted).toEqual(["orders event-1"]);
+});
+
+test("once it has ended nothing listens, and no timer is left", async () => {
+  const { listeners, finish } = deliver();
+  await pass(100);
+  expect([listeners.size, vi.getTimerCount() > 0]).toEqual([1, true]);
+  await finish();
+  expect([listeners.size, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+test("each two hundred attempts those before the last thousand are removed, while deliveries go on", async () => {
+  const { statements, posted, publish, finish } = deliver({ log: upTo(199) });
+  const trims = () => statements.flatMap(([text, values]) => (text.includes("offset $2") ? [values] : []));
+  await pass(5_000);
+  expect([posted.length, trims()]).toEqual([199, []]);
+  publish(200);
+  await pass(1_000);
+  expect([posted.length, trims()]).toEqual([200, [[WEBHOOK.id, 1_000]]]);
+  await finish();
+});
+
+test("after a failure to read events a webhook rests for a second, and the failure is reported until it is over", async () => {
+  const { events, posted, calls, publish, finish } = deliver({ log: [] });
+  await pass(100);
+  const away = new Error("the database is away");
+  const before = events.list.mock.calls.length;
+  events.list.mockRejectedValueOnce(away);
+  publish(1);
+  await pass(990);
+  expect([events.list.mock.calls.length - before, posted, calls.failures]).toEqual([1, [], [away]]);
+  await pass(1_100);
+  expect([posted, calls.failures, calls.ended]).toEqual([["orders event-1"], [away], [1]]);
+  await finish();
+});
+
+test("receivers that fail have a turn among four, however much there is for the others", async () => {
+  const webhook = (n: number, name: string): DeliverableWebhook => ({
+    ...{ ...WEBHOOK, name, deliveryOrder: "any" },
+    id: `0190d5a4-0000-7000-8000-0000000001${n}` as WebhookId,
+    customerId: `0190d5a4-0000-7000-8000-0000000002${n}` as CustomerId,
+  });
+  const live = Array.from({ length: 40 }, (_, i) => webhook(10 + i, "live"));
+  const failing = webhook(50, "failing");
+  const { posted, finish } = deliver({
+    ...{ log: upTo(300), webhooks: [...live, failing], failing: new Set([failing.id]) },
+    answer: ({ name }) => answered(name === "live" ? 204 : 500),
+  });
+  await pass(500);
+  expect(posted.filter((one) => one.startsWith("live")).length).toBeGreaterThan(500);
+  expect(posted.filter((one) => one.startsWith("failing")).length).toBeGreaterThanOrEqual(8);
+  await finish();
+});
