@@ -18,6 +18,14 @@ test("what is read while a commit is under way is confirmed by the next one", as
   expect([told, commits.length]).toEqual([[1n, 2n], 2]);
 });
 
+test("what this process has published is confirmed, and stays so when an earlier cut is", async () => {
+  const confirmed = new ConfirmedCuts({
+    rows: () => expect.fail("nothing has to be committed"),
+  } as unknown as Queryable);
+  for (const cut of [5n, 3n]) confirmed.published(cut);
+  await confirmed.confirm(5n);
+});
+
 /** Sessions on a primary and on a former one that is a standby: which server the next one is on is not ours to choose. */
 test("what was read on a former primary is not confirmed by a later commit on the primary", async () => {
   const servers = ["standby", "primary", "primary"];

@@ -1,13 +1,19 @@
 import { expect, test, vi } from "vitest";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { pause } from "../std/pause.ts";
 import { News } from "./news.ts";
 
 const [acme, shop] = ["acme", "shop"] as [CustomerId, CustomerId];
 
 /** A node that publishes, with a reader of each customer; of each cut the customers who have events in it. */
 function nodeWith(cuts: CustomerId[][]) {
+  let fails = false;
   const rows = async (text: string, [from, until, customers]: readonly unknown[] = []): Promise<unknown[]> => {
+    if (fails) {
+      fails = false;
+      throw new Error("the database is away");
+    }
     if (!text.includes("distinct customer_id")) return [{ cut: String(cuts.length), slots: [], heads: [] }];
     const found = new Set(cuts.slice(Number(from) - 1, Number(until)).flat());
     return (customers as CustomerId[]).filter((id) => found.has(id)).map((customer_id) => ({ customer_id }));
@@ -19,6 +25,10 @@ function nodeWith(cuts: CustomerId[][]) {
   return {
     news,
     notified,
+    /** The next time that it is looked. */
+    fail: () => {
+      fails = true;
+    },
     end: () => {
       for (const end of ends) end();
     },
@@ -52,5 +62,21 @@ test("a reader that ends twice does not end another, which came in between", asy
   end();
   news.published(2n, [acme]);
   expect(notified).toEqual([acme, shop, acme]);
+  endOther();
+});
+
+test("readers that come after the last has gone are notified, also of what others publish, and after a failure", async () => {
+  const cuts = [[acme]];
+  const { news, notified, end, fail } = nodeWith(cuts);
+  news.isPublishing = false;
+  await vi.waitFor(() => expect(notified).toEqual([acme, shop]));
+  end();
+  // Until nobody looks any more.
+  await pause(100);
+  const endOther = news.listen(acme, () => void notified.push(acme));
+  await vi.waitFor(() => expect(notified).toHaveLength(3));
+  fail();
+  cuts.push([acme]);
+  await vi.waitFor(() => expect(notified).toHaveLength(4), { timeout: 5_000 });
   endOther();
 });

@@ -256,6 +256,10 @@ test("old events are removed; the list says where it begins, and numbers go on",
     "transfer.platform_transfer_debit.completed",
     "transfer.platform_transfer_credit.completed",
   ]);
+  const from = (createdFrom: number) =>
+    events.list({ customerId, createdFrom: createdFrom as Instant, after: 0n, limit: 2 });
+  expect((await from(1)).events).toEqual(left);
+  expect((await from(before?.createdAt ?? 0)).events).toEqual(left);
   expect(await events.find(customerId, before?.id as never)).toBeDefined();
   // What may still change keeps its state: every profile, the conversion that waits, the orders and external transfers that are open, the webhook.
   const rows = await db.database.rows<{ kept: string }>(

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { readEventLag } from "../../src/events/event-lag.ts";
 import { EventsMissing } from "../../src/events/publishing/publisher.ts";
 import { RebuildFailed, rebuildEvents } from "../../src/events/publishing/rebuild.ts";
+import type { Database } from "../../src/postgres/database.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { openMaker } from "../support/events.ts";
 import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
@@ -87,6 +88,22 @@ test("a publisher that was at work stops, and goes on behind what was rebuilt", 
   await rebuildEvents(db.database, "operator");
   expect(await next()).toBe("lost");
   expect(await (await openMaker(db.database))()).toMatchObject({ number: 5n, events: 2 });
+});
+
+test("if another process has taken the lease meanwhile nothing is changed", async () => {
+  const { database } = db;
+  await db.owner.rows("delete from event where cut = 3");
+  const damaged = await stored();
+  const robbed: Pick<Database, "commits" | "transaction"> = {
+    commits: database.commits,
+    transaction: async (...work) => {
+      await db.owner.rows("update lease set holder = 'another', fence = fence + 1 where name = 'events'");
+      return database.transaction(...work);
+    },
+  };
+  const failed = await rebuildEvents(robbed as Database, "operator").catch((error: unknown) => error);
+  expect(failed).toEqual(new RebuildFailed("another process has begun to publish events: try again"));
+  expect(await stored()).toEqual(damaged);
 });
 
 test.each([

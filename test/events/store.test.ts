@@ -1,6 +1,7 @@
 /** Which rows of events, and of the chain, are read, written and removed, among those of other customers, objects, cuts and slots. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
+import { type PublishedEvent, readEventsAfter, readLatestEvents } from "../../src/events/all-events.ts";
 import type { ChangingTable, ObjectVersion } from "../../src/events/facts.ts";
 import {
   findMarketReaders,
@@ -133,6 +134,30 @@ test("rows of cuts come in the order of cuts, customers and numbers, up to a lim
   ];
   expect(printed(await readRowsOfCuts(db.database, 3n, 4n))).toEqual([first, second, ...others]);
   expect(printed(await readRowsOfCuts(db.database, 3n, 4n, 2))).toEqual([first, second]);
+});
+
+test("the operator reads the latest events, the oldest of them first, and those behind a cut, 500 cuts at once", async () => {
+  const names = (events: readonly PublishedEvent[]) =>
+    events.map(
+      ({ customerId, number }) =>
+        `${
+          new Map([
+            [ACME, "acme"],
+            [BETA, "beta"],
+          ]).get(customerId) ?? "gamma"
+        } ${number}`,
+    );
+  expect(names(await readLatestEvents(db.database, 3))).toEqual(["beta 6", "acme 7", "gamma 1"]);
+  const behind = await readEventsAfter(db.database, 3n);
+  expect([names(behind.events), behind.lastCut]).toEqual([["beta 5", "beta 6", "acme 7", "gamma 1"], 5n]);
+  await db.owner.rows(
+    `insert into event_cut (cut, at, events, slots, heads, digest, fence)
+     select cut, now(), 0, '{}', '{}', '', 1 from generate_series(6, 600) as cut`,
+  );
+  const first = await readEventsAfter(db.database, 4n);
+  expect([names(first.events), first.lastCut]).toEqual([["acme 7", "gamma 1"], 504n]);
+  expect(await readEventsAfter(db.database, first.lastCut)).toEqual({ events: [], lastCut: 600n });
+  expect(await readEventsAfter(db.database, 600n)).toEqual({ events: [], lastCut: 600n });
 });
 
 test("there is news for those who listen and have events in these cuts, once for each", async () => {

@@ -1,0 +1,55 @@
+/** What a list searches and what it tells, without a database. */
+import { expect, test } from "vitest";
+import type { CustomerId } from "../customers/customer-id.ts";
+import type { Queryable } from "../postgres/database.ts";
+import { createEvents, type EventFilter } from "./events.ts";
+import { RecentTransfers } from "./recent-transfers.ts";
+
+const customerId = "acme" as CustomerId;
+const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+
+/** A customer with so many events, 500 in each row. The server is a primary, or a former one that is a standby by now. */
+function eventsOf(last: number, isPrimary = true) {
+  let examined = 0;
+  const row = (first: number) => {
+    const count = Math.min(500, last - first + 1);
+    const entries = JSON.stringify(Array.from({ length: count }, (_, i) => ["execution.created", String(first + i)]));
+    return { customer_id: customerId, first_number: String(first), cut: "1", at: 1, object_id: null, count, entries };
+  };
+  const rows = async (text: string, values: readonly unknown[] = []): Promise<unknown[]> => {
+    if (text.includes("pg_is_in_recovery")) return isPrimary ? [{}] : [];
+    if (text.includes("first_number + count - 1 as last")) return [{ last: String(last), cut: "1" }];
+    if (text.includes("object_id = $2")) return [row(last)];
+    if (!text.includes("first_number < $3")) return [];
+    const [from, before] = [Number(values[1]), Number(values[2])];
+    examined += before - from;
+    const found = [];
+    for (let first = from - ((from - 1) % 500); first < Math.min(before, last + 1); first += 500)
+      found.push(row(first));
+    return found;
+  };
+  const transfers = { findRecords: () => expect.fail(), list: () => expect.fail() };
+  const recentTransfers = new RecentTransfers();
+  const events = createEvents({ database: { rows } as Queryable, transfers, recentTransfers });
+  return { events, examined: () => examined };
+}
+
+test("a page with filters examines 10,000 events, and says where to go on", async () => {
+  const { events, examined } = eventsOf(10_700);
+  const filter: EventFilter = { customerId, types: ["order.filled"], after: 0n, limit: 100 };
+  const page = await events.list(filter);
+  expect([page, examined()]).toEqual([{ events: [], searchedTo: 10_000n, isLast: false }, 10_000]);
+  const { searchedTo: after } = page;
+  expect(await events.list({ ...filter, after })).toEqual({ events: [], searchedTo: 10_700n, isLast: true });
+});
+
+test("nothing is told of events that a server has which is no primary any more", async () => {
+  const { events } = eventsOf(600, false);
+  const told = [
+    () => events.list({ customerId, types: ["order.filled"], after: 0n, limit: 1 }),
+    () => events.list({ customerId, objectId: ID, after: 0n, limit: 1 }),
+    () => events.find(customerId, `00000000-0001${ID.slice(13)}` as never),
+    () => events.bounds(customerId),
+  ];
+  for (const tell of told) await expect(tell()).rejects.toThrow("the database is read-only");
+});
