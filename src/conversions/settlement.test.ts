@@ -4,7 +4,7 @@ import type { Caller } from "../ledger/caller.ts";
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Clock, Instant } from "../std/clock.ts";
 import { type Conversion, conversionTable } from "./conversion.ts";
-import { cancellationOf, settlementOf } from "./conversions.ts";
+import { cancellationOf, createConversions, settlementOf } from "./conversions.ts";
 import { Settlement } from "./settlement.ts";
 
 const DELAY_MS = 5_000;
@@ -16,6 +16,8 @@ const clock: Clock = { now: () => Date.now() as Instant };
 let settlements: number;
 let searches: (readonly unknown[])[];
 let fault: Error | undefined;
+/** Of searches. */
+let searchFault: Error | undefined;
 /** If it is set, settlements and searches end when these are called. */
 let held: (() => void)[] | undefined;
 /** By a search: rows, as the driver returns them. */
@@ -25,13 +27,14 @@ let settlement: Settlement;
 
 beforeEach(() => {
   vi.useFakeTimers({ now: Date.parse("2026-11-21T09:30:00.000Z") });
-  [settlements, searches, fault, held, found, reports] = [0, [], undefined, undefined, [], []];
+  [settlements, searches, fault, searchFault, held, found, reports] = [0, [], undefined, undefined, undefined, [], []];
   const whenReleased = () => new Promise<void>((resolve) => (held === undefined ? resolve() : held.push(resolve)));
   settlement = new Settlement({
     database: {
       rows: async (_text: string, values: readonly unknown[] = []) => {
         searches.push(values);
         await whenReleased();
+        if (searchFault !== undefined) throw searchFault;
         return found;
       },
     } as never,
@@ -70,6 +73,22 @@ test("what was created here is settled when its delay is over, and not a millise
   expect(settlements).toBe(2);
 });
 
+test("what was created is told of once it is durable, and what was rejected or existed is not", async () => {
+  const one = conversion("one");
+  const told: Conversion[] = [];
+  let outcome: unknown;
+  const conversions = createConversions({
+    database: {} as never,
+    lane: { execute: async () => outcome } as never,
+    catalogue: { findAsset: () => undefined, listAssets: () => [] } as never,
+    ids: { next: () => "one" } as never,
+    onCreated: (created) => void told.push(created),
+  });
+  for (outcome of [{ kind: "rejected" }, { kind: "exists" }, { kind: "done", value: one }])
+    expect(await conversions.create({ profileId: "p" } as never, CALLER)).toBe(outcome);
+  expect(told).toEqual([one]);
+});
+
 test("a settlement waits in the platform's queue, however many commands its customer has sent; a cancel waits in the customer's", () => {
   const [settling, cancelling] = [settlementOf, cancellationOf].map((of) => of(conversion("one"), CALLER));
   expect([settling?.queueKey, cancelling?.queueKey]).toEqual(["house", "acme"]);
@@ -96,8 +115,24 @@ test("once it is stopped, what is not due yet is left to the next start", async 
   expect([settlements, searches.length]).toEqual([0, searched]);
 });
 
+/** A conversion of another node, as a search finds it. */
+const LATE = { ...Object.fromEntries(conversionTable.columns.map(({ name }) => [name, null])), id: "late" };
+
+test("what is being settled is not settled again by the searches that find it meanwhile", async () => {
+  [found, held] = [[LATE], []];
+  settlement.start();
+  for (let second = 0; second < 3; second += 1) {
+    // The search; the settlement goes on.
+    held.splice(second === 0 ? 0 : 1, 1)[0]?.();
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  expect([settlements, searches.length]).toEqual([1, 4]);
+  for (const release of held) release();
+  await vi.advanceTimersByTimeAsync(0);
+});
+
 test("once it is stopped, what a search under way finds is left to the next start", async () => {
-  found = [{ ...Object.fromEntries(conversionTable.columns.map(({ name }) => [name, null])), id: "late" }];
+  found = [LATE];
   settlement.start();
   await vi.advanceTimersByTimeAsync(0);
   expect(settlements).toBe(1);
@@ -146,6 +181,23 @@ test("an outage is reported once, and when it is over with the number of failure
   settlement.onCreated(conversion("four"));
   await vi.advanceTimersByTimeAsync(DELAY_MS);
   expect(reports.splice(0)).toEqual([new Error("the database is read-only"), 3]);
+});
+
+test("searches that fail are reported once, and when they succeed again with the number of failures", async () => {
+  searchFault = new Error("the database is away");
+  settlement.start();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(reports).toEqual([searchFault]);
+  searchFault = undefined;
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(reports.splice(0)).toEqual([new Error("the database is away"), 3]);
+});
+
+test("on a database that is read-only, where searches succeed, the failure to settle is reported once", async () => {
+  [found, fault] = [[LATE], new Error("read-only")];
+  settlement.start();
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect([settlements, reports]).toEqual([4, [fault]]);
 });
 
 test("one timer is set, however many conversions wait, and none once it is stopped", () => {
