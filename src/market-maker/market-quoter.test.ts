@@ -84,6 +84,14 @@ test("a cancel is requested once, and the order counts until it is closed", () =
   expect(quoter.orders).toHaveLength(orders.length);
 });
 
+test("what a search finds of a known order does not hide its trade from the next look", () => {
+  const { quoter, orders } = settledQuoter();
+  const traded = { ...first(orders), filled: amountOf("0.1") };
+  quoter.add(traded);
+  quoter.observe([traded, ...orders.slice(1)], 1);
+  expect(quoter.metadata.step).toBe("1");
+});
+
 test("a market that keeps rejecting is skipped for longer each time, up to a minute, until an order rests", () => {
   const { quoter, orders } = settledQuoter();
   const gone = first(orders);
