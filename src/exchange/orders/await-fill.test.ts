@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { IdSource } from "../../std/id.ts";
 import type { Order, OrderId } from "../order.ts";
 import { FillWaiters } from "./await-fill.ts";
@@ -9,6 +9,10 @@ const NEVER = new AbortController().signal;
 const LONG = 60_000;
 /** Nothing is found in it: no other node has matched anything. */
 const database = { rows: async () => [] };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 /** Starts to wait for each order. @returns the orders whose wait has ended by now, by place */
 function waitFor(waiters: FillWaiters, orders: readonly Order[]): () => Promise<number[]> {
@@ -64,4 +68,59 @@ test("who does not want to wait, has left, or asks for a closed order is answere
   const wait = waiters.untilClosed(order, LONG, gone.signal);
   gone.abort();
   expect(await wait).toBe(order);
+});
+
+test("while somebody waits, all that is waited for is looked up together every 200 ms, once at a time", async () => {
+  vi.useFakeTimers();
+  const lookups: unknown[] = [];
+  let answer: (() => void) | undefined;
+  const slow = {
+    rows: async (_text: string, [, ids]: readonly unknown[] = []): Promise<never[]> => {
+      lookups.push(ids);
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      return [];
+    },
+  };
+  const waiters = new FillWaiters(slow);
+  const orders = ["ann", "bob"].map(orderOf);
+  for (const order of orders) void waiters.untilClosed(order, LONG, NEVER);
+  const both = orders.map(({ id }) => id);
+  await vi.advanceTimersByTimeAsync(199);
+  expect(lookups).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1_001);
+  expect(lookups).toEqual([both]);
+  answer?.();
+  await vi.advanceTimersByTimeAsync(200);
+  expect(lookups).toEqual([both, both]);
+  answer?.();
+  waiters.onCommitted(orders.map((order) => ({ ...order, closedAt: 1 }) as Order));
+  expect(vi.getTimerCount()).toBe(0);
+  void waiters.untilClosed(orderOf("cid"), LONG, NEVER);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(lookups).toHaveLength(3);
+  answer?.();
+  waiters.stop();
+  answer?.();
+});
+
+test("while the database is away, a wait returns at its end the order as it was placed", async () => {
+  vi.useFakeTimers();
+  const waiters = new FillWaiters({ rows: () => Promise.reject(new Error("away")) });
+  const order = orderOf("ann");
+  const wait = waiters.untilClosed(order, 1_000, NEVER);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await wait).toBe(order);
+});
+
+test("a wait that has ended makes room for another", async () => {
+  const waiters = new FillWaiters(database, 4);
+  for (let i = 0; i < 3; i += 1) {
+    const order = orderOf("ann");
+    const wait = waiters.untilClosed(order, LONG, NEVER);
+    const closed = { ...order, closedAt: 1 } as Order;
+    waiters.onCommitted([closed]);
+    expect(await wait).toBe(closed);
+  }
 });
