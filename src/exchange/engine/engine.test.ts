@@ -1,0 +1,190 @@
+/** What an engine does with its lease and its failures, and what it reports. What it does with orders is in test/exchange. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { BTCUSD } from "../../../test/support/exchange/btcusd.ts";
+import { stateOf } from "../../../test/support/states.ts";
+import type { Command, Rejection } from "../../ledger/decision.ts";
+import { DatabaseAway } from "../../postgres/database.ts";
+import type { Instant } from "../../std/clock.ts";
+import { reject } from "../../std/result.ts";
+import { type CommittedRound, Engine, type EngineEvent, type EngineParts } from "./engine.ts";
+
+let engine: Engine;
+/** Whether the lease can be taken, and is kept when it is renewed; and whether another engine then turns out to have it. */
+let isFree: boolean;
+let isKept: boolean;
+let isFenced: boolean;
+/** What these fail with, if anything: to take the lease, to renew it, to read the backlog, to delete cancels. */
+let faults: Partial<Record<"take" | "renew" | "backlog" | "delete", Error>>;
+/** If it is set, renewals are answered when these are called. */
+let held: (() => void)[] | undefined;
+/** Cancels of orders that are closed. */
+let cancels: object[];
+/** What was done, and when: by the clock in seconds, after the name. */
+let done: string[];
+let events: EngineEvent[];
+let rounds: CommittedRound[];
+let began: number;
+
+async function answer(what: "take" | "renew" | "backlog" | "delete" | "release", rows: object[]): Promise<object[]> {
+  done.push(`${what} ${Math.round(performance.now() - began) / 1_000}`);
+  const fault = what === "release" ? undefined : faults[what];
+  if (fault !== undefined) throw fault;
+  return rows;
+}
+
+async function rows(text: string): Promise<object[]> {
+  if (text.includes("insert into lease")) return answer("take", isFree ? [{ fence: "7" }] : []);
+  if (text.includes("synchronous_commit")) {
+    const renewed = answer("renew", isKept ? [{}] : []);
+    if (held !== undefined) await new Promise<void>((resolve) => held?.push(resolve));
+    return renewed;
+  }
+  if (text.includes("update lease")) return answer("release", []);
+  if (text.includes("delete from order_cancel")) {
+    cancels = [];
+    return answer("delete", []);
+  }
+  if (text.includes("from order_cancel c")) return cancels;
+  return answer("backlog", [{ status: "OPEN", has_cancels: cancels.length > 0, id: null }]);
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.spyOn(Math, "random").mockReturnValue(0);
+  [isFree, isKept, isFenced, faults, held, cancels] = [true, true, false, {}, undefined, []];
+  [done, events, rounds, began] = [[], [], [], performance.now()];
+  const parts = {
+    database: {
+      rows,
+      commits: { rows },
+      transaction: (work: (transaction: object) => unknown) => work({ rows: () => [] }),
+    },
+    lane: {
+      execute: async (command: Command<unknown, Rejection>) => {
+        if (!isFenced) return command.decide(stateOf(), Date.now() as Instant);
+        isFree = false;
+        return reject({ code: "fenced" });
+      },
+    },
+    clock: { now: () => Date.now() as Instant },
+    holder: "this process",
+    leaseMs: 15_000,
+    log: (event: EngineEvent) => void events.push(event),
+    publish: (round: CommittedRound) => void rounds.push(round),
+  };
+  engine = new Engine(BTCUSD, parts as unknown as EngineParts);
+});
+
+afterEach(async () => {
+  await engine.stop();
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const runFor = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1_000);
+
+/** The times of these. */
+const timesOf = (name: string): number[] =>
+  done.filter((what) => what.startsWith(name)).map((what) => Number(what.split(" ")[1]));
+
+test("opening a market is published as a round of its version, and logged", async () => {
+  engine.start();
+  await runFor(0);
+  const { code: market } = BTCUSD;
+  const head = { market, fence: 7n, lastPrice: undefined, lastExecutionId: 0n, lastSequence: 0n, version: 1n };
+  const change = { market, version: 1n, levels: [] };
+  expect(rounds).toEqual([{ head, orders: [], executions: [], market: BTCUSD, effects: [], change }]);
+  expect(events).toEqual([{ kind: "market_opened", market, orders: 0, ms: 0 }]);
+  expect([engine.state, engine.stateHash()]).toEqual(["serving", expect.stringMatching(/^[0-9a-f]{16}$/)]);
+});
+
+test("a lease is renewed three times in its life, one renewal at a time, and released at the end", async () => {
+  engine.start();
+  await runFor(11);
+  expect(timesOf("renew")).toEqual([5, 10]);
+  held = [];
+  await runFor(15);
+  expect(timesOf("renew")).toEqual([5, 10, 15]);
+  held[0]?.();
+  held = undefined;
+  await runFor(5);
+  expect(timesOf("renew")).toEqual([5, 10, 15, 30]);
+  await engine.stop();
+  expect([timesOf("take"), timesOf("release"), engine.state]).toEqual([[0], [31], "stopped"]);
+});
+
+test("an engine whose lease is lost says so, forgets its book, renews nothing, and stands by", async () => {
+  engine.start();
+  await runFor(1);
+  [isKept, isFree] = [false, false];
+  await runFor(19);
+  expect(events.slice(1)).toEqual([{ kind: "market_lost", market: "BTCUSD" }]);
+  expect(timesOf("renew")).toEqual([5]);
+  expect(timesOf("take").slice(0, 4)).toEqual([0, 5, 5.75, 6.5]);
+  expect([engine.state, engine.stateHash(), engine.hasDue(0 as Instant)]).toEqual(["standing_by", undefined, false]);
+});
+
+test("an engine that another one has fenced off has lost its market", async () => {
+  isFenced = true;
+  engine.start();
+  await runFor(0);
+  expect([events, rounds, timesOf("release")]).toEqual([[{ kind: "market_lost", market: "BTCUSD" }], [], [0]]);
+});
+
+test("a renewal that fails loses nothing", async () => {
+  faults.renew = new Error("no connection");
+  engine.start();
+  await runFor(11);
+  expect([timesOf("renew"), engine.state]).toEqual([[5, 10], "serving"]);
+  expect(events.map(({ kind }) => kind)).toEqual(["market_opened"]);
+});
+
+test("a market that fails is opened again after longer and longer pauses, of two seconds at most, until a look succeeds", async () => {
+  const error = new Error("the disk is full");
+  faults.backlog = error;
+  engine.start();
+  await runFor(3);
+  const failing = [0, 0.05, 0.15, 0.35, 0.75, 1.55, 2.55];
+  expect([timesOf("backlog"), engine.state]).toEqual([failing, "failing"]);
+  expect(events.filter(({ kind }) => kind === "market_failed")).toEqual(
+    failing.map(() => ({ kind: "market_failed", market: "BTCUSD", error })),
+  );
+  expect(engine.stateHash()).toBeUndefined();
+  faults = {};
+  await runFor(1);
+  expect(engine.state).toBe("serving");
+  faults.backlog = error;
+  done = [];
+  engine.wake();
+  await runFor(0.1);
+  expect(timesOf("backlog")).toEqual([4, 4.05]);
+});
+
+test("while the database is away the lease is asked for without a report; what else prevents it is reported", async () => {
+  faults.take = new DatabaseAway("gone");
+  engine.start();
+  await runFor(2);
+  expect([timesOf("take"), events]).toEqual([[0, 0.75, 1.5], []]);
+  faults.take = new Error("no such table");
+  await runFor(0.5);
+  expect(events).toEqual([{ kind: "market_failed", market: "BTCUSD", error: faults.take }]);
+});
+
+test("cancels of closed orders are deleted at once; if that fails, the market is opened again", async () => {
+  engine.start();
+  await runFor(1);
+  const cancel = { profile_id: "profile", order_id: "order", requested_at: 1, caller: null, status: "FILLED" };
+  cancels = [cancel];
+  engine.wake();
+  await runFor(0);
+  expect([timesOf("delete"), events.length]).toEqual([[1], 1]);
+  faults.delete = new Error("read-only");
+  cancels = [cancel];
+  engine.wake();
+  await runFor(1);
+  expect(events.slice(1)).toEqual([
+    { kind: "market_failed", market: "BTCUSD", error: faults.delete },
+    { kind: "market_opened", market: "BTCUSD", orders: 0, ms: 0 },
+  ]);
+});
