@@ -207,3 +207,34 @@ test("a page of candles is as long as its limit, from either end", async () => {
   expect(await beginnings("ASC", 2)).toEqual(days.slice(0, 2));
   expect(await beginnings("DESC", 2)).toEqual(days.toReversed().slice(0, 2));
 });
+
+test("an order book shows ten thousand levels of each side, and two thousand matches are recent", async () => {
+  const market = "BCHUSD" as MarketCode;
+  // Every price is that of a bid below 20,000 and of an ask from there on.
+  await db.owner.rows(
+    `insert into booked_order (market, id, profile_id, customer_id, side, price, base_amount, status, priority, filled, version)
+     select $1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), case when n < 20000 then 'BUY' else 'SELL' end::order_side,
+            n, 1, 'OPEN', 1, 0, 1
+       from generate_series(9999, 30000) n`,
+    [market],
+  );
+  await db.owner.rows(
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            executed_at, slot, batch)
+     select gen_random_uuid(), n, gen_random_uuid(), gen_random_uuid(), $1, 'BUY', 1, n, 0, 0, now(), 1, 1
+       from generate_series(1, 4001, 2) n`,
+    [market],
+  );
+  const data = createMarketData({ database: db.database, catalogue: {} as never, clock: { now: () => NOW } });
+  const { bids, asks } = await data.orderBook(market);
+  const ends = (levels: string) => {
+    const all = JSON.parse(`[${levels}]`) as readonly { readonly price: string }[];
+    return [all[0]?.price, all.at(-1)?.price, all.length];
+  };
+  expect([ends(bids), ends(asks)]).toEqual([
+    ["19999", "10000", 10_000],
+    ["20000", "29999", 10_000],
+  ]);
+  const matches = await data.recentMatches(market);
+  expect([matches[0]?.id, matches.at(-1)?.id, matches.length]).toEqual([4_001n, 3n, 2_000]);
+});
