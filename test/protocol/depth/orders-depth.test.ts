@@ -89,13 +89,16 @@ test.each(CASES)("a deep page by %s costs as little as the first", async (_name,
 
 test("a page of 20,000 open orders reads no more of them than it has", async () => {
   const { customerId, profileId } = { customerId: uuid("11111111", 1) as string as CustomerId, profileId: PROFILE };
+  const otherProfile = uuid("22222222", 4) as string;
   await fill(db.owner, ["orders", "booked_order"], async (filling) => {
     await filling.rows(
       `insert into orders (profile_id, id, customer_id, market, side, type, time_in_force, base_amount, price, taker_rate,
-                           maker_rebate, identity_id, identity_account_id, created_at, status, sequence, priority, filled,
+                           maker_rebate, identity_id, identity_account_id, ref_id, created_at, status, sequence, priority, filled,
                            filled_gross, held, is_triggered, updated_at, version, slot, batch)
-       select '${profileId}', ('44444444-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${customerId}',
-              case when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT', 'GTC', 1, 1, 0.0035, 0.0003, 'i', 'rare',
+       select (case when n = 1 then '${otherProfile}' else '${profileId}' end)::uuid,
+              ('44444444-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, '${customerId}',
+              case when n % 3 = 0 then 'ETHUSD' else 'BTCUSD' end, 'BUY', 'LIMIT', 'GTC', 1, 1, 0.0035, 0.0003, 'i',
+              case when n = 2 then 'other' else 'rare' end, case when n = 3 then 'old' end,
               at, 'OPEN', n, n, 0, 0, 1, false, at, 3, 1, 1
          from (select n, timestamptz '2026-01-01' + n * interval '1 s' as at from generate_series(1, 20000) n) as made`,
     );
@@ -118,6 +121,9 @@ test("a page of 20,000 open orders reads no more of them than it has", async () 
   expect((await costOfPage({ customerId, status: "OPEN", after: id(20) })).rows).toBe(19);
   expect((await costOfPage({ customerId, status: "OPEN", identityAccountId: "rare" })).rows).toBe(101);
   expect((await costOfPage({ customerId, status: "OPEN", ids: [id(7), id(8)] })).rows).toBe(2);
+  // What only the oldest have is found behind all others.
+  for (const filter of [{ profileId: otherProfile }, { identityAccountId: "other" }, { refIds: ["old"] }])
+    expect((await costOfPage({ customerId, status: "OPEN", ...filter })).rows, JSON.stringify(filter)).toBe(1);
 });
 
 /** They have no index: every order would pay for it three times in its life. */
