@@ -53,6 +53,12 @@ test("a halt and its end are visible at once", async () => {
   };
   const updated_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   await api.exchange.haltMarket("BTCUSD" as MarketCode, TESTER);
+  // A batch of another lane has the same number.
+  await api.db.owner.rows(
+    `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
+     select 64, batch, sha256(''), now() - interval '1 day', true, 0, 0, 0, 0, 1, true from market where code = 'BTCUSD'`,
+  );
+  expect((await listed()).markets).toHaveLength(34);
   const halted = { buy_status: "UNAVAILABLE", sell_status: "UNAVAILABLE" };
   const reasons = { buy_reason: "TRADING_SUSPENDED", sell_reason: "TRADING_SUSPENDED" };
   expect(await found()).toEqual(["HALTED", { ...halted, ...reasons, updated_at, scheduled_maintenance: [] }]);
