@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { until } from "../../../test/support/until.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { amountOf } from "../../money/amount.ts";
@@ -27,9 +27,15 @@ class ToyDatabase {
   }
 }
 
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 test("a restored database that reuses versions for other changes does not leave a wrong copy", async () => {
   const database = new ToyDatabase();
-  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
+  const gaps: string[] = [];
+  const onGap = (market: MarketCode): void => void gaps.push(market);
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message), onGap });
   const followed = feed.followBook(BTCUSD, () => undefined);
   await until("the book is known", () => followed.state !== undefined);
   database.isAway = true;
@@ -39,6 +45,114 @@ test("a restored database that reuses versions for other changes does not leave 
   Object.assign(database, { isAway: false, head: 5, bid: "7" });
   await until("the readers have the book as it is", () => followed.state?.bids[0]?.amount === amountOf("7"));
   expect(followed.state).toEqual({ version: 5n, bids: [{ price: amountOf("100"), amount: amountOf("7") }], asks: [] });
+  // To read it for the first time was no gap.
+  expect(gaps).toEqual([BTCUSD]);
   followed.stop();
   feed.stop();
+});
+
+/** An empty database of any markets, in which a test counts, holds or fails what is read. */
+class CountingDatabase {
+  polls = 0;
+  reads = 0;
+  /** If it is set, reads of whole books are answered when these are called. */
+  held: (() => void)[] | undefined;
+  fault: Error | undefined;
+
+  async rows<Row>(text: string, [markets]: readonly unknown[] = []): Promise<Row[]> {
+    if (text.includes("book_change")) {
+      this.polls += 1;
+      return (markets as string[]).map((market) => ({ market, head: "5", version: null, levels: null })) as Row[];
+    }
+    this.reads += 1;
+    if (this.fault !== undefined) throw this.fault;
+    if (this.held !== undefined) await new Promise<void>((resolve) => this.held?.push(resolve));
+    return [{ version: "5", side: null }] as Row[];
+  }
+}
+
+test("a market is followed for ten seconds after its last reader has left, and then costs nothing", async () => {
+  vi.useFakeTimers();
+  const database = new CountingDatabase();
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
+  const [one, other] = [1, 2].map(() => feed.followBook(BTCUSD, () => undefined));
+  await vi.advanceTimersByTimeAsync(1_000);
+  one?.stop();
+  await vi.advanceTimersByTimeAsync(60_000);
+  other?.stop();
+  await vi.advanceTimersByTimeAsync(9_000);
+  const again = feed.followBook(BTCUSD, () => undefined);
+  expect([again.state?.version, database.reads]).toEqual([5n, 1]);
+  again.stop();
+  await vi.advanceTimersByTimeAsync(11_000);
+  expect(vi.getTimerCount()).toBe(0);
+  const { polls } = database;
+  const anew = feed.followBook(BTCUSD, () => undefined);
+  expect([anew.state, database.polls]).toEqual([undefined, polls]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect([anew.state?.version, database.reads]).toEqual([5n, 2]);
+  feed.stop();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("four books are read at a time, and every one in the end", async () => {
+  vi.useFakeTimers();
+  const database = new CountingDatabase();
+  database.held = [];
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
+  const followed = Array.from({ length: 6 }, (_, i) => feed.followBook(`M${i}` as MarketCode, () => undefined));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(database.reads).toBe(4);
+  database.held.shift()?.();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(database.reads).toBe(5);
+  const { held } = database;
+  database.held = undefined;
+  for (const answer of held) answer();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(followed.map(({ state }) => state?.version)).toEqual(followed.map(() => 5n));
+  expect(database.reads).toBe(6);
+  feed.stop();
+  await vi.advanceTimersByTimeAsync(1_000);
+});
+
+test("a book that cannot be read is asked for twice a second; each failure is reported until the feed stops", async () => {
+  vi.useFakeTimers();
+  const database = new CountingDatabase();
+  database.fault = new Error("no such table");
+  const faults: Error[] = [];
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => faults.push(error) });
+  feed.followBook(BTCUSD, () => undefined);
+  await vi.advanceTimersByTimeAsync(1_800);
+  expect(faults).toEqual(Array.from({ length: database.reads }, () => database.fault));
+  expect([3, 4]).toContain(database.reads);
+  feed.stop();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([3, 4]).toContain(faults.length);
+});
+
+test("what fails once the feed is stopped, because its database is closed, is not reported", async () => {
+  vi.useFakeTimers();
+  const database = new CountingDatabase();
+  database.held = [];
+  const faults: Error[] = [];
+  const feed = new Feed({
+    database: {
+      rows: async <Row>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
+        const rows = await database.rows<Row>(text, values);
+        if (database.fault !== undefined) throw database.fault;
+        return rows;
+      },
+    },
+    clock: steadyClock,
+    onFault: (error) => faults.push(error),
+  });
+  feed.followBook(BTCUSD, () => undefined);
+  await vi.advanceTimersByTimeAsync(100);
+  feed.stop();
+  database.fault = new Error("the pool is closed");
+  for (const answer of database.held) answer();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([database.reads, faults]).toEqual([1, []]);
 });
