@@ -84,6 +84,8 @@ test("on a halted market a due stop can still be cancelled", () => {
   expect(round?.effects).toEqual([{ kind: "closed", order: STOP.id, status: "CANCELLED", reason: "requested" }]);
   expect(cancels).toEqual([cancel]);
   expect(round?.requestedBy).toEqual(new Map([[STOP.id, { house: "maker" }]]));
+  // Whether the market is still halted when that is committed does not matter.
+  expect(round?.status).toBeUndefined();
 });
 
 test("a cancel of an order that was not read yet stays pending", () => {
@@ -92,10 +94,13 @@ test("a cancel of an order that was not read yet stays pending", () => {
   const cancel = { ...asked, orderStatus: "PENDING_SUBMISSION" } as const;
   expect(book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toEqual({ round: undefined, cancels: [] });
   const { round, cancels } = book.run({ status: "OPEN", orders: [BID], cancels: [cancel] }, NOW);
-  expect(round?.effects).toMatchObject([
-    { kind: "rested", order: BID.id },
-    { kind: "closed", order: BID.id, status: "CANCELLED", reason: "requested" },
-  ]);
+  expect(round).toMatchObject({
+    status: "OPEN",
+    effects: [
+      { kind: "rested", order: BID.id },
+      { kind: "closed", order: BID.id, status: "CANCELLED", reason: "requested" },
+    ],
+  });
   expect(cancels).toEqual([cancel]);
 });
 
@@ -189,6 +194,87 @@ test("an order that has closed makes room for another that is to expire, in the 
     { kind: "closed", order: numbered(7), status: "CANCELLED", reason: "requested" },
     { kind: "rested", order: numbered(2_001) },
   ]);
+});
+
+test("an order that expires in the very millisecond is not placed", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  const orders = [0, 1].map((ms) => ({ ...BID, id: numbered(ms), expirationDate: NOW + ms }) as Order);
+  expect(book.run({ status: "OPEN", orders, cancels: [] }, NOW).round?.effects).toMatchObject([
+    { kind: "closed", order: numbered(0), status: "CANCELLED", reason: "expired" },
+    { kind: "rested", order: numbered(1) },
+  ]);
+});
+
+test("an order that has closed is not due at its expiry", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  const expirationDate = (NOW + 1) as Instant;
+  const order = { ...BID, expirationDate, version: 1n } as Order;
+  book.run({ status: "OPEN", orders: [order], cancels: [] }, NOW);
+  book.accept({ head: HEAD, orders: [{ ...order, version: 2n }], executions: [] });
+  expect(book.hasDue(expirationDate)).toBe(true);
+  const asked = { profileId: BID.profileId, requestedAt: NOW, caller: undefined, orderStatus: "OPEN" } as const;
+  book.run({ status: "OPEN", orders: [], cancels: [{ ...asked, orderId: BID.id }] }, NOW);
+  book.accept({ head: HEAD, orders: [{ ...order, closedAt: NOW }], executions: [] });
+  expect(book.hasDue(expirationDate)).toBe(false);
+});
+
+test("a round rests on the versions that its orders have had since the last round", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  const order = { ...BID, version: 1n } as Order;
+  const versionsOf = (work: Partial<Parameters<EngineBook["run"]>[0]>) => {
+    const { round } = book.run({ status: "OPEN", orders: [], cancels: [], ...work }, NOW);
+    return [...(round?.orders.values() ?? [])].map(({ version }) => version);
+  };
+  expect(versionsOf({ orders: [order] })).toEqual([1n]);
+  book.accept({ head: HEAD, orders: [{ ...order, version: 2n }], executions: [] });
+  const asked = { profileId: BID.profileId, requestedAt: NOW, caller: undefined, orderStatus: "OPEN" } as const;
+  expect(versionsOf({ cancels: [{ ...asked, orderId: BID.id }] })).toEqual([2n]);
+});
+
+test("a cancel is carried out before an order of a later time, and after one of an earlier time", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 2, { customerId: "ann" });
+  const sell = { ...BID, side: "SELL", customerId: "bob", timeInForce: "IOC", baseAmount: amountOf("0.0001") };
+  const orders = [1_000, 1_002].map((at) => ({ ...sell, id: numbered(at), createdAt: at }) as Order);
+  const requestedAt = 1_001 as Instant;
+  const asked = { profileId: BID.profileId, requestedAt, caller: undefined, orderStatus: "OPEN" } as const;
+  const cancels = [0, 1].map((place) => ({ ...asked, orderId: numbered(place) }));
+  const { round, cancels: over } = book.run({ status: "OPEN", orders, cancels }, NOW);
+  expect(round?.effects).toMatchObject([
+    { kind: "filled", maker: numbered(0), taker: numbered(1_000) },
+    { kind: "closed", order: numbered(0), status: "FILLED" },
+    { kind: "closed", order: numbered(1_000), status: "FILLED" },
+    { kind: "closed", order: numbered(1), status: "CANCELLED", reason: "requested" },
+    { kind: "closed", order: numbered(1_002), status: "CANCELLED", reason: "immediate_or_cancel" },
+  ]);
+  expect(over).toEqual(cancels);
+  expect(round?.taken).toEqual(new Map([1_000, 1_002].map((at, i) => [numbered(at), 2 + i])));
+});
+
+test("a round ends when it has touched 500 orders, or expired as many; the next one goes on", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 1_100, { customerId: "ann", expirationDate: NOW });
+  const nothing = { status: "OPEN", orders: [], cancels: [] } as const;
+  const closed = (at: Instant, work: Parameters<EngineBook["run"]>[0] = nothing) =>
+    book.run(work, at).round?.effects.length;
+  expect([1, 2, 3].map(() => closed(NOW))).toEqual([500, 500, 100]);
+  expect([book.size, book.hasDue(NOW)]).toEqual([0, false]);
+  const orders = Array.from({ length: 600 }, (_, i) => ({ ...BID, id: numbered(2_000 + i) }) as Order);
+  expect(closed(NOW, { ...nothing, orders })).toBe(500);
+  expect(book.size).toBe(500);
+});
+
+test("the rest of a cascade comes before the next order, also if it fills a round without many orders", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  book.restoreOpen({ ...BID, id: numbered(0), customerId: "bob", price: 9_000, lots: 1_000, priority: 1 } as never);
+  for (let i = 1; i <= 400; i += 1)
+    book.restoreStop({ ...STOP, id: numbered(i), baseAmount: amountOf("0.0001"), sequence: BigInt(i) });
+  const work = { status: "OPEN", orders: [BID], cancels: [] } as const;
+  const [first, second] = [1, 2].map(() => book.run(work, NOW).round);
+  // Each stop is triggered, filled and closed.
+  expect([first?.taken.size, first?.effects.length, first?.orders.size]).toEqual([0, 1_002, 335]);
+  expect([second?.taken.size, second?.effects.length]).toEqual([1, 3 * 66 + 1]);
+  expect(second?.effects.at(-1)).toMatchObject({ kind: "rested", order: BID.id });
 });
 
 test("the total at a price is told once, however many orders of a round rest or rested there", () => {

@@ -77,6 +77,24 @@ test.each<[string, string, Stored]>([
   expect(decided(stored)).toEqual({ kind: "rejected", rejection: { code: "stale", what } });
 });
 
+test("a cancelled order is changed at the request of who asked for it", () => {
+  const caller = { house: "maker" } as const;
+  const round = { ...ROUND, requestedBy: new Map([[BID.id, caller]]) };
+  const market = { code: BTCUSD.code, status: "OPEN", version: 1n };
+  const state = stateOf(
+    headRow(),
+    [marketTable, BTCUSD.code, market as never],
+    [orderTable, orderKey(profile.id, BID.id).key, BID],
+    accountRow(profile, "USD", { trading: "20070" }),
+  );
+  const decision = commitRound(BTCUSD, round, NOW).decide(state, NOW);
+  const states = decision.kind === "done" ? (decision.changes.states ?? []) : [];
+  expect(states.map(({ table, requestedBy }) => [table.name, requestedBy])).toEqual([
+    ["market_head", undefined],
+    ["orders", caller],
+  ]);
+});
+
 test("what two orders of a profile hold has to be held together", () => {
   const second = { ...BID, id: new IdSource().next() as OrderId };
   const bookId = ({ id }: Order) => id as string as BookOrderId;
@@ -99,6 +117,39 @@ test("what two orders of a profile hold has to be held together", () => {
   };
   expect(decidedWith("40140").kind).toBe("done");
   expect(decidedWith("40139.99")).toEqual({ kind: "rejected", rejection: { code: "stale", what: "hold" } });
+});
+
+test("matches of a day whose volumes the round does not name are stale, and others are counted for both parties", () => {
+  const terms = { takerRate: amountOf("0.0035"), makerRebate: amountOf("0.0003"), annotations: {} };
+  const seller = { ...profileOf("globex" as CustomerId) };
+  const ask = {
+    ...{ ...BID, ...terms, id: new IdSource().next() as OrderId, profileId: seller.id, customerId: seller.customerId },
+    ...{ side: "SELL", held: amountOf("1") },
+  } as Order;
+  const bid = { ...BID, ...terms };
+  const [maker, taker] = [bid, ask].map(({ id }) => id as string as BookOrderId) as [BookOrderId, BookOrderId];
+  // Half a bitcoin at 20,000 dollars, in the book's units.
+  const filled = { kind: "filled", maker, taker, price: 2e10, lots: 5e7, cost: 10n ** 18n } as Filled;
+  const orders = new Map([bid, ask].map((order) => [order.id as string as BookOrderId, order]));
+  const market = { code: BTCUSD.code, status: "OPEN", version: 1n };
+  const rows: Row[] = [
+    headRow(),
+    [marketTable, BTCUSD.code, market],
+    ...[bid, ask].map((order): Row => [orderTable, orderKey(order.profileId, order.id).key, order]),
+    accountRow(profile, "USD", { trading: "20070" }),
+    accountRow(seller, "BTC", { trading: "1" }),
+  ];
+  const decidedAt = (now: number) =>
+    commitRound(BTCUSD, { ...ROUND, effects: [filled], orders }, NOW).decide(stateOf(...rows), now as Instant);
+  const decision = decidedAt(NOW);
+  const volumes =
+    decision.kind === "done"
+      ? (decision.changes.states ?? []).filter(({ table }) => table === customerVolumeTable).map(({ row }) => row)
+      : [];
+  const day = { day: "2026-11-21", market: BTCUSD.code, gross: amountOf("10000"), version: 0n };
+  expect(volumes).toEqual([bid, ask].map(({ customerId }) => ({ ...day, customerId })));
+  const stale = { kind: "rejected", rejection: { code: "stale", what: "day" } };
+  expect(decidedAt(NOW + 24 * 60 * 60_000)).toEqual(stale);
 });
 
 test("a market is taken over with a fencing token that is not below the last one", () => {
