@@ -74,6 +74,7 @@ test("a path that is not a URL is 400, one with an endless part 414", async () =
   expect(await ask(toy, "/v2/toys/%zz")).toEqual(problem(400, "Bad Request", detail));
   // Hexadecimal digits, but half of a surrogate pair.
   expect(await ask(toy, "/v2/toys/%ED%A0%80")).toEqual(problem(400, "Bad Request", detail));
+  expect((await ask(toy, `/v2/toys/${"a".repeat(1_024)}`, { method: "DELETE" })).status).toBe(200);
   expect(await ask(toy, `/v2/toys/${"a".repeat(1_025)}`, { method: "DELETE" })).toEqual(
     problem(414, "URI Too Long", "a segment of the path is too long"),
   );

@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { ask, GRANT, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
 import { until } from "../../test/support/until.ts";
+import { type Network, parseNetwork } from "../std/network.ts";
 
 let toy: ToyApi;
 const sockets: Socket[] = [];
@@ -55,6 +56,17 @@ test("a body that trickles in is given up on, and its handler never runs", async
   expect(ran).toBe(0);
 });
 
+test("requests have as long to arrive, and connections as long to be idle, as SECURITY.md says", async () => {
+  toy = await startToyApi();
+  const { headersTimeout, requestTimeout, keepAliveTimeout, timeout } = toy.api.server;
+  expect({ headersTimeout, requestTimeout, keepAliveTimeout, timeout }).toEqual({
+    headersTimeout: 20_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    timeout: 60_000,
+  });
+});
+
 test("a connection that sends nothing is closed", async () => {
   toy = await startToyApi(undefined, { timeouts: IMPATIENT });
   const { hostname, port } = new URL(toy.url);
@@ -84,34 +96,39 @@ test("a thousand requests that never end do not block others", async () => {
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-test("a write whose token ends while its body arrives is not carried out", async () => {
-  let [verified, ran] = [0, 0];
-  let isValid = true;
-  const config = { scope: "transfer:write_internal_transfer" } as const;
-  toy = await startToyApi(
-    (api) => api.post("/count", { config, schema: { hide: true } }, async () => ({ ran: ++ran })),
-    {
-      verify: async () => {
-        verified += 1;
+test.each(["POST", "PUT", "DELETE"])(
+  "a %s whose token ends while its body arrives is not carried out",
+  async (method) => {
+    let ran = 0;
+    let isValid = true;
+    const verified: string[] = [];
+    const config = { scope: "transfer:write_internal_transfer" } as const;
+    const handler = async () => ({ ran: ++ran });
+    toy = await startToyApi((api) => api.route({ method, url: "/count", config, schema: { hide: true }, handler }), {
+      trustedProxies: [parseNetwork("127.0.0.0/8") as Network],
+      verify: async (_token, address) => {
+        verified.push(address);
         return isValid ? GRANT : undefined;
       },
-    },
-  );
-  const head = "POST /count HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer good\r\nContent-Type: application/json\r\n";
-  const written = async (whileItArrives: () => void): Promise<string> => {
-    const before = verified;
-    const socket = open(`${head}Content-Length: 2\r\n\r\n{`);
-    await until("its head has arrived", () => verified > before);
-    const now = performance.now.bind(performance);
-    onTestFinished(() => void vi.restoreAllMocks());
-    vi.spyOn(performance, "now").mockImplementation(() => now() + 2_000);
-    whileItArrives();
-    socket.write("}");
-    await until("it is answered", () => socket.received.includes("\r\n\r\n"));
-    vi.restoreAllMocks();
-    return socket.received.slice(0, socket.received.indexOf("\r\n"));
-  };
-  expect(await written(() => undefined)).toBe("HTTP/1.1 200 OK");
-  expect(await written(() => (isValid = false))).toBe("HTTP/1.1 401 Unauthorized");
-  expect([verified, ran]).toEqual([4, 1]);
-});
+    });
+    const sent = ["Host: toy", "X-Forwarded-For: 203.0.113.9", "Authorization: Bearer good"];
+    const head = [`${method} /count HTTP/1.1`, ...sent, "Content-Type: application/json", ""].join("\r\n");
+    const written = async (whileItArrives: () => void): Promise<string> => {
+      const before = verified.length;
+      const socket = open(`${head}Content-Length: 2\r\n\r\n{`);
+      await until("its head has arrived", () => verified.length > before);
+      const now = performance.now.bind(performance);
+      onTestFinished(() => void vi.restoreAllMocks());
+      vi.spyOn(performance, "now").mockImplementation(() => now() + 2_000);
+      whileItArrives();
+      socket.write("}");
+      await until("it is answered", () => socket.received.includes("\r\n\r\n"));
+      vi.restoreAllMocks();
+      return socket.received.slice(0, socket.received.indexOf("\r\n"));
+    };
+    expect(await written(() => undefined)).toBe("HTTP/1.1 200 OK");
+    expect(await written(() => (isValid = false))).toBe("HTTP/1.1 401 Unauthorized");
+    // A client may call from some addresses only: each time it is the caller's, not the proxy's.
+    expect([verified, ran]).toEqual([Array(4).fill("203.0.113.9"), 1]);
+  },
+);

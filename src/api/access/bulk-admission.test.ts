@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, onTestFinished, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
@@ -28,6 +28,14 @@ async function start(): Promise<void> {
         running.push(request.grant.customerId);
         await finished;
         return {};
+      });
+      api.post("/command", { config, schema: { hide: true } }, async (request) => {
+        const work = async () => {
+          running.push(request.grant.customerId);
+          await finished;
+          return ["done"];
+        };
+        return { values: await api.bulkAdmission.command(request, work) };
       });
     },
     {
@@ -86,6 +94,82 @@ test("a bulk that is aborted gives its place to the next", async () => {
   await until("the next one is", () => running.length === 5);
   finish();
   expect([...(await Promise.all(aborted)), (await next).status]).toEqual([...Array(4).fill("aborted"), 200]);
+});
+
+test("a bulk whose caller has gone while it waited gives its place back", async () => {
+  await start();
+  const first = [1, 2, 3, 4].map(() => bulk("acme"));
+  await until("four bulks are processed", () => running.length === 4);
+  let there = 0;
+  toy.api.server.on("request", (_, response) => {
+    there += 1;
+    response.once("close", () => (there -= 1));
+  });
+  const aborting = new AbortController();
+  const { signal } = aborting;
+  const headers = { authorization: "Bearer acme", "content-type": "application/json" };
+  const gone = [1, 2, 3, 4].map(() =>
+    fetch(`${toy.url}/bulk`, { method: "POST", headers, body: '{"items":[]}', signal }).catch(() => "aborted"),
+  );
+  await until("four more wait", () => there === 4);
+  aborting.abort();
+  await until("they have gone", () => there === 0);
+  finish();
+  expect((await Promise.all(first)).map(({ status }) => status)).toEqual(Array(4).fill(200));
+  expect(await Promise.all(gone)).toEqual(Array(4).fill("aborted"));
+  expect((await bulk("acme")).status).toBe(200);
+  expect(running).toHaveLength(5);
+});
+
+test("a caller has four bulks from the head to the response, and more wait before their bodies are sent", async () => {
+  await start();
+  const { hostname, port } = new URL(toy.url);
+  const head = ["POST /bulk HTTP/1.1", "Host: toy", "Authorization: Bearer acme", "Content-Type: application/json"];
+  const all = [...head, "Expect: 100-continue", "Content-Length: 12", "", ""].join("\r\n");
+  const sent = Array.from({ length: 5 }, () => {
+    const socket = Object.assign(connect(Number(port), hostname), { received: "" });
+    socket.setEncoding("utf8").on("data", (text: string) => (socket.received += text));
+    socket.on("error", () => undefined).write(all);
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  });
+  const admitted = () => sent.filter(({ received }) => received.startsWith("HTTP/1.1 100 "));
+  await until("four may send their bodies", () => admitted().length >= 4);
+  finish();
+  expect((await bulk("other")).status).toBe(200);
+  const [first] = admitted();
+  expect(admitted()).toHaveLength(4);
+  first?.write('{"items":[]}');
+  await until("the fifth may, too", () => admitted().length === 5);
+});
+
+test("so many bulks of a caller wait, and one more is 503", async () => {
+  await start();
+  const statuses: number[] = [];
+  const rejected: Answer[] = [];
+  const all = Array.from({ length: 66 }, async () => {
+    const answer = await bulk("acme");
+    statuses.push(answer.status);
+    if (answer.status !== 200) rejected.push(answer);
+  });
+  await until("the last two are rejected", () => rejected.length === 2);
+  const detail = "the service is at capacity: too many bulks are waiting";
+  const { body } = problem(503, "Service Unavailable", detail);
+  expect(rejected.map((answer) => [answer.body, answer.headers["retry-after"]])).toEqual(Array(2).fill([body, "1"]));
+  finish();
+  await Promise.all(all);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(64);
+});
+
+test("of bulks that are one command each a caller that is alone has two at a time", async () => {
+  await start();
+  const answers = [1, 2, 3].map(() => ask(toy, "/command", { method: "POST", token: "acme", json: {} }));
+  await until("two are carried out", () => running.length >= 2);
+  expect((await ask(toy, "/v2/toys", { token: "acme" })).status).toBe(200);
+  expect(running).toEqual(["acme", "acme"]);
+  finish();
+  expect((await Promise.all(answers)).map(({ body }) => body)).toEqual(Array(3).fill({ values: ["done"] }));
+  expect(running).toHaveLength(3);
 });
 
 test("callers that send their bodies slowly do not keep others from having theirs processed", async () => {

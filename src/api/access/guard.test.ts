@@ -1,6 +1,12 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { arrive } from "../../../test/support/http/bounded-server.ts";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
+import { until } from "../../../test/support/until.ts";
 import type { AccessDenial } from "../../oauth/access-denials/access-denial.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
+import { boundConnections } from "../../web/connections/connections.ts";
 
 let toy: ToyApi;
 const verified: string[] = [];
@@ -57,6 +63,34 @@ test("a valid token from a forbidden address is rejected as an invalid one, and 
   });
 });
 
+test("behind a trusted proxy the caller's address is the one that it forwards, wherever it is checked or recorded", async () => {
+  const address = "203.0.113.9";
+  const [asked, denials]: [string[], AccessDenial[]] = [[], []];
+  const proxied = await startToyApi(
+    (api) =>
+      api.post(
+        "/who",
+        { config: { scope: "transfer:read_transfer" }, schema: { hide: true } },
+        async ({ caller }) => caller,
+      ),
+    {
+      trustedProxies: [parseNetwork("127.0.0.0/8") as Network],
+      onDenied: (denial) => denials.push(denial),
+      verify: async (token, from) => {
+        asked.push(from);
+        return token === "good" ? GRANT : undefined;
+      },
+    },
+  );
+  onTestFinished(() => proxied.close());
+  const sent = { method: "POST", headers: { "x-forwarded-for": address } };
+  const { clientId: client, tokenId: token } = GRANT;
+  expect((await ask(proxied, "/who", sent)).body).toEqual({ client, token, address, operation: "POST /who" });
+  expect((await ask(proxied, "/who", { ...sent, token: "bad" })).status).toBe(401);
+  expect(asked).toEqual([address, address]);
+  expect(denials).toEqual([{ kind: "invalid_token", address, operation: "POST /who" }]);
+});
+
 test("the name of the scheme may be written in any case", async () => {
   expect((await ask(toy, "/v2/toys", { token: null, headers: { authorization: "bEARER good" } })).status).toBe(200);
 });
@@ -106,4 +140,22 @@ test("the query of a request without a token is not parsed", async () => {
   expect((await ask(strict, "/v2/toys?nickname=a&nickname=b", { token: null })).status).toBe(401);
   expect((await ask(strict, "/v2/toys?nickname=a%20b")).status).toBe(200);
   expect(queries).toEqual([{ text: "nickname=a&nickname=b" }, { limit: 100, nickname: "a b", order: "DESC" }]);
+});
+
+test("without room for connections one on which a valid token was used stays, and one with an invalid token does not", async () => {
+  const bounds = { most: 40, isShared: () => false, onDropped: () => undefined };
+  const bounded = await startToyApi((api) => boundConnections(api.server, bounds));
+  onTestFinished(() => bounded.close());
+  const { hostname, port } = new URL(bounded.url);
+  const used = async (token: string): Promise<Socket> => {
+    const socket = connect(Number(port), hostname).on("error", () => undefined);
+    onTestFinished(() => void socket.destroy());
+    socket.write(`GET /v2/toys HTTP/1.1\r\nHost: toy\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+    await once(socket, "data");
+    return socket;
+  };
+  const [valid, invalid] = [await used("good"), await used("bad")];
+  for (let at = 0; at < 60; at += 1) arrive(bounded.api.server, `203.0.113.${at}`);
+  await until("a connection has ended", () => valid.closed || invalid.closed);
+  expect([valid.closed, invalid.closed]).toEqual([false, true]);
 });

@@ -6,6 +6,7 @@ import { startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Api } from "../../api/api.ts";
 import { unavailable } from "../../api/problems/problems.ts";
+import { type Network, parseNetwork } from "../../std/network.ts";
 import { RejectionPace } from "./rejection-pace.ts";
 
 test("a thousand rejections a second are sent at once, further ones wait, at most a second", () => {
@@ -112,6 +113,22 @@ test("a connection from loopback, where a proxy may run, is still read after a r
   expect(await answer()).toEqual([200]);
   socket.destroy();
   expect(statusesIn(await flood)).toHaveLength(1_001);
+});
+
+test("the rejection is delayed, too, on a connection of a trusted proxy, wherever that is", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const toy = await startToyApi(undefined, { trustedProxies: [parseNetwork("10.0.0.0/8") as Network] });
+  onTestFinished(() => toy.close());
+  const rejection = (remoteAddress: string) =>
+    toy.api.inject({ url: "/v2/toys", headers: { host: "toy" }, remoteAddress });
+  for (const address of ["203.0.113.9", "203.0.113.9"]) expect((await rejection(address)).statusCode).toBe(401);
+  let isOver = false;
+  const delayed = rejection("10.0.0.7").finally(() => (isOver = true));
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  expect(isOver).toBe(false);
+  vi.advanceTimersByTime(2);
+  expect((await delayed).statusCode).toBe(401);
 });
 
 test("rejections of unauthenticated callers are paced, those of clients are not", async () => {
