@@ -1,7 +1,7 @@
 /** Streams of made-up events: what a slow reader costs, what streams share, and when they end. */
 import { get as httpGet } from "node:http";
 import { connect } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { CustomerEvent, EventFilter, EventPage, Events } from "../../events/events.ts";
@@ -179,6 +179,66 @@ test("streams of two customers that have come equally far share nothing", async 
   expect(readers.map(({ text }) => /"id":"of (\w+)"/.exec(text)?.[1])).toEqual(["acme", "other"]);
 });
 
+test("a stream with a filter shares nothing with one without, nor with one that has another", async () => {
+  const log = new Log();
+  const { list } = log.events;
+  log.events.list = async (filter, isAwaited) => {
+    const { types = [], objectId = "", profileId = "" } = filter;
+    const of = [...types, objectId, profileId].join("") || "all";
+    const page = await list(filter, isAwaited);
+    return { ...page, events: page.events.map(({ number }) => eventOf(number, of)) };
+  };
+  const url = await start(log);
+  const queries = ["?type=profile.created", "", "?object_id=o-1", "?type=profile.updated", "?object_id=o-2"];
+  const readers: Reader[] = [];
+  for (const search of queries) readers.push(await read(Object.assign(new URL(url), { search })));
+  await until("all wait", () => log.reads === queries.length);
+  log.grow(1);
+  await until("each has an event", () => readers.every((reader) => numbersIn(reader).length === 1));
+  expect(readers.map(({ text }) => /"id":"of ([^"]+)"/.exec(text)?.[1])).toEqual([
+    "profile.created",
+    "all",
+    "o-1",
+    "profile.updated",
+    "o-2",
+  ]);
+});
+
+test("a reader that takes a little all the time stays, however much waits for it", async () => {
+  const log = new Log();
+  log.grow(1_000_000);
+  let checks = 0;
+  const url = await start(log, { checkMs: 30, stalledMs: 300 }, async () => {
+    checks += 1;
+    return READER;
+  });
+  let now = performance.now();
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const socket = connect(Number(url.port), "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  let hasEnded = false;
+  socket.once("close", () => (hasEnded = true)).on("error", () => undefined);
+  socket.pause().write(`GET ${url.pathname}?after_number=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n`);
+  let bytes = 0;
+  socket.on("data", (part) => (bytes += part.length)).pause();
+  const checked = async (): Promise<void> => {
+    const before = checks;
+    await until("it was checked", () => checks > before);
+  };
+  for (let times = 0; times < 4; times += 1) {
+    const [before, reads] = [bytes, log.reads];
+    socket.resume();
+    await until("it has taken some", () => hasEnded || bytes > before + 4_000_000);
+    socket.pause();
+    await until("more was read for it", () => hasEnded || log.reads > reads);
+    await checked();
+    now += 200;
+    await checked();
+    expect(hasEnded).toBe(false);
+  }
+});
+
 test("what was begun before the news is not shared with those who wait for it", async () => {
   const log = new Log();
   const url = await start(log);
@@ -196,7 +256,7 @@ test("what was begun before the news is not shared with those who wait for it", 
 /** A long log in which nothing matches: each page of a search takes a while, and is not the last. */
 function endlessSearch(pageMs: number) {
   const log = new Log();
-  log.grow(1_000_000_000);
+  log.grow(10_000_000_000_000);
   const running = { now: 0, most: 0, pages: 0 };
   const list = log.events.list;
   log.events.list = async (filter) => {
@@ -220,7 +280,7 @@ test("however many streams search for what is rare, two do at a time, and rest f
   searching.search = OF_PROFILE;
   const startedMs = performance.now();
   await Promise.all(Array.from({ length: 20 }, () => read(searching)));
-  const others = await read(url, 999_999_990);
+  const others = await read(url, 9_999_999_999_990);
   await until("another stream has its events", () => numbersIn(others).length === 10);
   await until("they have searched for a while", () => running.pages > 20);
   expect(running.most).toBe(2);

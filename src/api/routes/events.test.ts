@@ -1,7 +1,9 @@
 /** Lists of made-up events: how a request that may wait searches. */
 import { expect, onTestFinished, test } from "vitest";
 import { ask, GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
+import { until } from "../../../test/support/until.ts";
 import type { EventFilter, Events } from "../../events/events.ts";
+import { createAdmissions } from "../access/request-admission.ts";
 import { Waiters } from "../event-streams/waiters.ts";
 import { eventRoutes } from "./events.ts";
 
@@ -29,4 +31,49 @@ test("a request that may wait is answered at once while there is more to be sear
   const { next_page_cursor: cursor } = body as { readonly next_page_cursor: string };
   expect((await ask(toy, `${list}&page_cursor=${cursor}`)).status).toBe(200);
   expect(searched).toEqual([0n, 10_000n]);
+});
+
+test("a caller that has gone is not waited for and gives its place back; while there is no place nobody waits", async () => {
+  const listeners = new Set<() => void>();
+  const inProgress: number[] = [];
+  const admissions = createAdmissions();
+  const events: Pick<Events, "list" | "bounds" | "onNews"> = {
+    list: async ({ after }: EventFilter) => {
+      inProgress.push(admissions.reads.size);
+      return { events: [], searchedTo: after, isLast: true };
+    },
+    bounds: async () => ({ first: 1n, last: 1n }),
+    onNews: (_, listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
+  const waiters = new Waiters({ ...MOST, ofClient: 1 });
+  const options = { events: events as Events, deliveries, exchange: {} as never, isTest: true, waiters };
+  const toy = await startToyApi((api) => eventRoutes(api, options), {
+    admissions,
+    verify: async () => ({ ...GRANT, scopes: new Set(["events:read_event"]) }),
+  });
+  onTestFinished(() => toy.close());
+  const wait = (signal?: AbortSignal) =>
+    fetch(`${toy.url}/v2/events?after_number=1&wait_millis=30000`, {
+      headers: { authorization: "Bearer good" },
+      ...(signal && { signal }),
+    });
+  for (let times = 0; times < 2; times += 1) {
+    const caller = new AbortController();
+    const first = wait(caller.signal);
+    await until("it waits", () => listeners.size === 1 && admissions.reads.size === 0);
+    const second = await wait();
+    expect([second.status, await second.json()]).toEqual([200, { events: [], next_page_cursor: "", first_number: 1 }]);
+    // It looks again, in its turn.
+    const before = inProgress.length;
+    for (const listener of listeners) listener();
+    await until("it has looked again", () => inProgress.length > before && admissions.reads.size === 0);
+    caller.abort();
+    await expect(first).rejects.toThrow("aborted");
+    await until("nobody waits for it", () => listeners.size === 0);
+  }
+  expect(new Set(inProgress)).toEqual(new Set([1]));
 });

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import type { Socket } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import type { WebSocket } from "ws";
 import { FeedClient, stuckReader } from "../../../test/support/exchange/feed-client.ts";
 import { ToyFeed } from "../../../test/support/exchange/toy-feed.ts";
 import { ask, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
@@ -187,11 +188,15 @@ test("a handshake that leads nowhere is answered like any other request", async 
 
 test("a handshake costs a request: past the rate it is 429", async () => {
   feed = new ToyFeed();
-  const limiter = new RateLimiter({ ...DEFAULT_RATES, order_book: 1 / 300 }, { now: () => 0 });
+  const rates = { ...DEFAULT_RATES, order_book: 1 / 300, recent_executions: 2 / 300 };
+  const limiter = new RateLimiter(rates, { now: () => 0 });
   toy = await startToyApi((api) => feedRoutes(api, feed.exchange), { limiter });
   await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   const { status, body } = await handshake("/marketdata/ETHUSD");
   expect([status, body.detail]).toEqual([429, "too many requests: try again in 300 seconds"]);
+  for (const market of ["BTCUSD", "ETHUSD"]) await new FeedClient(toy.url, `/executiondata/${market}`).opened();
+  const third = await handshake("/executiondata/BTCUSD");
+  expect([third.status, third.body.detail]).toEqual([429, "too many requests: try again in 150 seconds"]);
 });
 
 test("a feed requested without WebSocket responds 426", async () => {
@@ -303,11 +308,29 @@ test("messages of a reader are ignored; too many or too long ones disconnect it"
   await heard(quiet as FeedClient, 1);
 });
 
-test("a pong counts like anything else that a reader sends", async () => {
+test("a pong and a message count like anything else that a reader sends", async () => {
   await start({ mostReceived: 3 });
-  const chatty = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
-  for (let i = 0; i < 4; i += 1) chatty.webSocket.pong();
-  expect(await chatty.closed).toBe("1008 feeds take no messages");
+  for (const send of [(to: WebSocket) => to.pong(), (to: WebSocket) => to.send("x")]) {
+    const chatty = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
+    for (let i = 0; i < 4; i += 1) send(chatty.webSocket);
+    expect(await chatty.closed).toBe("1008 feeds take no messages");
+  }
+});
+
+test("a bug in one book is logged, and ends the connections of its readers only", async () => {
+  await start();
+  feed.knowBook("BTCUSD", { ...BOOK, bids: undefined as never });
+  feed.knowBook("ETHUSD", BOOK);
+  const there = await new FeedClient(toy.url, "/marketdata/ETHUSD").opened();
+  expect(await new FeedClient(toy.url, "/marketdata/BTCUSD").closed).toBe("1006");
+  await until("it is noted", () => sentAway.length === 1);
+  expect(sentAway).toEqual(["bug"]);
+  expect(toy.logged.at(-1)).toMatchObject({
+    level: 50,
+    msg: "a bug ended the connection of a feed reader",
+    err: { type: "TypeError" },
+  });
+  await heard(there, 1);
 });
 
 test("a flood of frames of any kind ends only its own connection", async () => {
@@ -338,13 +361,16 @@ test("a reader that does not answer a ping is disconnected; one that does stays"
 });
 
 test("on closing readers get a close frame, and those that ignore it are disconnected", async () => {
-  await start();
+  // Longer than a shutdown waits.
+  await start({ closeMs: 60_000 });
   const reader = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   const deaf = await stuck("/marketdata/BTCUSD");
+  const startedMs = performance.now();
   const closing = toy.api.close();
   expect(await reader.closed).toBe("1001 the service is shutting down");
   await closing;
   await once(deaf.resume(), "close");
+  expect(performance.now() - startedMs).toBeLessThan(30_000);
 });
 
 test("a handshake that is in progress when the service closes is cut off and does not delay the shutdown", async () => {

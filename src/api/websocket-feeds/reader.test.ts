@@ -3,6 +3,7 @@ import { createServer as createPlainServer, Socket } from "node:net";
 import { createServer } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
+import { until } from "../../../test/support/until.ts";
 import { boundConnections } from "../../web/connections/connections.ts";
 import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
 import { Reader } from "./reader.ts";
@@ -100,4 +101,51 @@ test("what a reader sends is counted per beat, so a reader that answers pings is
   reader.heartbeat();
   socket.emit("data", Buffer.concat([PONG, PONG, PONG, PONG]));
   expect([reader.disconnectReason, terminated]).toEqual(["talks", true]);
+});
+
+/** A reader on a connection that a test makes up: what it has been sent and not taken, and how it was closed. */
+function fakeReader(bounds: Partial<typeof BOUNDS> = {}) {
+  const socket = new Socket();
+  const closings: string[] = [];
+  const webSocket = Object.assign(new EventEmitter(), {
+    readyState: WebSocket.OPEN as number,
+    bufferedAmount: 0,
+    close: (code: number, reason: string) => closings.push(`${code} ${reason}`),
+    terminate: () => closings.push("terminated"),
+  });
+  const reader = new Reader(webSocket as unknown as WebSocket, socket, { ...BOUNDS, ...bounds }, (error) => {
+    throw error;
+  });
+  return { reader, webSocket, socket, closings };
+}
+
+test("a reader may leave unread a mebibyte and the largest message that it was sent, and is closed beyond", () => {
+  const { reader, webSocket, closings } = fakeReader({ slackBytes: 100 });
+  for (const bytes of [5_000, 10]) reader.send({ messages: [], bytes });
+  webSocket.bufferedAmount = 5_100;
+  reader.send({ messages: [], bytes: 10 });
+  expect([reader.disconnectReason, closings]).toEqual([undefined, []]);
+  webSocket.bufferedAmount = 5_101;
+  reader.send({ messages: [], bytes: 10 });
+  expect([reader.disconnectReason, closings]).toEqual([
+    "too_slow",
+    ["1013 too slow: reconnect and start from a new snapshot"],
+  ]);
+  webSocket.emit("close");
+});
+
+test("a reader that does not answer the close frame is cut off", async () => {
+  const { reader, webSocket, closings } = fakeReader({ closeMs: 10 });
+  reader.close(1001, "the end");
+  await until("it is cut off", () => closings.length > 1);
+  expect(closings).toEqual(["1001 the end", "terminated"]);
+  webSocket.emit("close");
+});
+
+test("nobody waits for a reader to take what it was sent once it has gone", async () => {
+  const { reader, webSocket, socket } = fakeReader();
+  Object.defineProperty(socket, "writableNeedDrain", { value: true });
+  const drained = reader.drained();
+  webSocket.emit("close");
+  await drained;
 });

@@ -89,6 +89,16 @@ test("a handshake on a connection whose requests have been answered is accepted;
     const rejected = await sendRaw(toy.url, get("/marketdata/BTCUSD", ...HANDSHAKE, framing), close, "0\r\n\r\n");
     expect(statusesIn(rejected), framing).toEqual([400]);
   }
+  // RFC 6455, section 4.2.1: HTTP/1.1 or higher.
+  const old = get("/marketdata/BTCUSD", ...HANDSHAKE).replace("HTTP/1.1", "HTTP/1.0");
+  expect(statusesIn(await sendRaw(toy.url, old, close))).toEqual([400]);
+});
+
+test("of the subprotocols that a handshake offers none is taken", async () => {
+  const close = Buffer.from([0x88, 0x80, 0, 0, 0, 0]);
+  const offering = get("/marketdata/BTCUSD", ...HANDSHAKE, "Sec-WebSocket-Protocol: chat, superchat");
+  const received = await sendRaw(toy.url, offering, 1, close);
+  expect([statusesIn(received), received.toLowerCase().includes("sec-websocket-protocol")]).toEqual([[101], false]);
 });
 
 test("an offer that is passed over leaves its connection the time-outs that Node has set, and does not hold up the end", async () => {
