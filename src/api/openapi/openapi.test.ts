@@ -6,6 +6,7 @@ import { must } from "../../std/assert.ts";
 import { PROGRAM_VERSION } from "../../std/program-version.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { PROBLEM_PAGES } from "../problems/problem-texts.ts";
+import { PROBLEM_KINDS, type ProblemSlug } from "../problems/problems.ts";
 import { Amount, Body, ListOf, ListQuery, Metadata, RefId, Timestamp, UuidText } from "../requests/schemas.ts";
 import type { Api } from "../server.ts";
 
@@ -230,8 +231,10 @@ test("the demo's client is not told to a page whose name was made to lead to thi
   const client = { client_id: "acme-1a2b3c", client_secret: "of the demo" };
   const sandbox = await startToyApi(undefined, { demoClient: () => client });
   onTestFinished(() => sandbox.close());
-  const answer = await sandbox.api.inject({ url: "/docs/demo-client", headers: { host: "attacker.example:8080" } });
-  expect(answer.statusCode).toBe(404);
+  for (const host of ["attacker.example:8080", "localhost.attacker.example", "127.0.0.1.attacker.example:80"]) {
+    const answer = await sandbox.api.inject({ url: "/docs/demo-client", headers: { host } });
+    expect([host, answer.statusCode]).toEqual([host, 404]);
+  }
 });
 
 interface Page {
@@ -256,11 +259,17 @@ async function runInitializer(script: string, client: object): Promise<Page> {
 }
 
 test("every problem with an address has a page there", async () => {
-  for (const slug of Object.keys(PROBLEM_PAGES)) {
+  for (const [slug, { meaning, advice, meta }] of Object.entries(PROBLEM_PAGES)) {
     const page = await ask(toy, `/problems/${slug}`, { token: null });
     expect(page.status).toBe(200);
     expect(page.headers["content-type"]).toBe("text/html; charset=utf-8");
-    expect(String(page.body)).toContain(`http://toy.test/problems/${slug}`);
+    expect(page.body).toContain(`http://toy.test/problems/${slug}`);
+    const { status, title } = PROBLEM_KINDS[slug as ProblemSlug];
+    expect(page.body).toContain(`<h1>${title}</h1>\n<p>Status ${status}, <code>${slug}</code></p>`);
+    expect(page.body).toContain(`<h2>What happened</h2>\n<p>${meaning}</p>`);
+    expect(page.body).toContain(`<h2>What to do</h2>\n<p>${advice}</p>`);
+    const members = Object.entries(meta).map(([name, says]) => `<dt><code>${name}</code></dt><dd>${says}</dd>`);
+    expect(page.body).toContain(`<dl>\n${members.join("\n")}\n</dl>`);
   }
   expect((await ask(toy, "/problems/toString", { token: null })).status).toBe(404);
 });

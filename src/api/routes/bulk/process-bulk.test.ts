@@ -1,6 +1,7 @@
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { ask, GRANT, startToyApi, type ToyApi } from "../../../../test/support/http/toy-api.ts";
+import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../../test/support/http/toy-api.ts";
 import { until } from "../../../../test/support/until.ts";
+import { OutcomeUnknown } from "../../../postgres/database.ts";
 import type { Transfers } from "../../../transfers/transfers.ts";
 import type { Verify } from "../../access/guard.ts";
 import { createAdmissions } from "../../access/request-admission.ts";
@@ -16,7 +17,7 @@ async function start(verify: Verify = async () => GRANT) {
   const admissions = createAdmissions();
   const begun: number[] = [];
   const ends: (() => void)[] = [];
-  const transfers: Pick<Transfers, "move"> = {
+  const transfers: { move: Transfers["move"] } = {
     move: ({ refId }) => {
       begun.push(Number(refId));
       return new Promise((resolve) =>
@@ -27,7 +28,7 @@ async function start(verify: Verify = async () => GRANT) {
     },
   };
   toy = await startToyApi((api) => bulkTransferRoutes(api, transfers as Transfers), { admissions, verify });
-  const bulk = (count: number) => {
+  const bodyOf = (count: number) => {
     const items = Array.from({ length: count }, (_, index) => ({
       from_profile_id: profile(1),
       to_profile_id: profile(2),
@@ -35,11 +36,11 @@ async function start(verify: Verify = async () => GRANT) {
       asset: "XYZ",
       ref_id: String(index),
     }));
-    const json = { mode: "independent", items };
-    return ask(toy, "/v2/transfer/internal/bulk", { method: "POST", json });
+    return { mode: "independent", items };
   };
+  const bulk = (count: number) => ask(toy, "/v2/transfer/internal/bulk", { method: "POST", json: bodyOf(count) });
   const countsOf = ({ body }: { readonly body: unknown }) => (body as { counts: object }).counts;
-  return { admissions, begun, ends, bulk, countsOf };
+  return { admissions, begun, ends, bodyOf, bulk, countsOf, transfers };
 }
 
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
@@ -102,6 +103,83 @@ test("no item is begun once the token has ended", async () => {
   expect(countsOf({ body })).toEqual({ ...COUNTS, rejected: 256, not_tried: 44 });
   expect(begun).toEqual(upTo(256));
   expect(body).toMatchObject({ items: { 299: { problem: { status: 401 } } } });
+});
+
+test("no item is begun once the caller has gone", async () => {
+  const { admissions, begun, ends, bodyOf } = await start();
+  let hasGone = false;
+  toy.api.server.once("request", (_, response) => response.once("close", () => (hasGone = true)));
+  const caller = new AbortController();
+  const sent = fetch(`${toy.url}/v2/transfer/internal/bulk`, {
+    method: "POST",
+    headers: { authorization: "Bearer good", "content-type": "application/json" },
+    body: JSON.stringify(bodyOf(300)),
+    signal: caller.signal,
+  });
+  await until("as many are begun as a caller may have", () => begun.length >= 256);
+  caller.abort();
+  await expect(sent).rejects.toThrow("aborted");
+  await until("it has gone", () => hasGone);
+  await until("those that were begun have ended", async () => {
+    for (const end of ends.splice(0)) end();
+    await new Promise(setImmediate);
+    return admissions.writes.size === 0;
+  });
+  expect(begun).toEqual(upTo(256));
+});
+
+test("an item that fails by a bug is UNKNOWN and logged, and the others are answered; of none that is known the bulk fails", async () => {
+  const { bulk, transfers } = await start();
+  transfers.move = async ({ refId }) => {
+    if (refId === "0") throw new Error("the password is hunter2");
+    return { kind: "rejected", rejection: { code: "unknown_asset", field: "asset", asset: "XYZ" } };
+  };
+  const detail = "internal error: quote the request_id when you report it";
+  const { body: failed } = problem(500, "Internal Server Error", detail);
+  const { body } = await bulk(2);
+  expect(body).toMatchObject({ counts: { ...COUNTS, unknown: 1, rejected: 1 } });
+  expect((body as { items: unknown[] }).items[0]).toEqual({
+    index: 0,
+    ref_id: "0",
+    status: "UNKNOWN",
+    problem: failed,
+  });
+  expect(toy.logged.at(-1)).toMatchObject({
+    level: 50,
+    msg: "item of a bulk failed: bug",
+    err: { message: "the password is hunter2" },
+    request_id: "r-1",
+  });
+  expect(await bulk(1)).toMatchObject({ status: 500, body: failed });
+  transfers.move = async () => {
+    throw new OutcomeUnknown(new Error("the connection broke behind the commit"));
+  };
+  const unknown = "it is not known whether this was done: check the outcome before you retry";
+  expect(await bulk(2)).toMatchObject(problem(503, "Service Unavailable", unknown));
+});
+
+test("a bulk of which some items were not begun in time tells of those that were", async () => {
+  const { ends, begun, bulk } = await start();
+  const answer = bulk(300);
+  await until("as many are begun as a caller may have", () => begun.length >= 256);
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, "now").mockImplementation(() => now() + 20_000);
+  onTestFinished(() => void vi.restoreAllMocks());
+  let isOver = false;
+  void answer.finally(() => (isOver = true));
+  await until("those that were begun have ended", () => {
+    for (const end of ends.splice(0)) end();
+    return isOver;
+  });
+  const { status, body } = await answer;
+  expect([status, begun]).toEqual([200, upTo(256)]);
+  expect(body).toMatchObject({ counts: { ...COUNTS, rejected: 256, not_tried: 44 } });
+  expect((body as { items: unknown[] }).items[299]).toEqual({
+    index: 299,
+    ref_id: "299",
+    status: "NOT_TRIED",
+    problem: problem(503, "Service Unavailable", "the bulk took too long").body,
+  });
 });
 
 test("a bulk of which no item could be begun in time is 503, and none is begun", async () => {
