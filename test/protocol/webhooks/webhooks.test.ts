@@ -239,6 +239,14 @@ test("a secret is rotated, and the former public key stays while both sign", asy
   const rotated = await call("POST", `/${id}/rotate-secret`, {});
   expect([rotated.status, rotated.body]).toMatchObject([200, { signing_secret: SECRET, public_keys: [KEY, KEY] }]);
   expect(rotated.body.signing_secret).not.toBe(former);
+  const secondsLeft = async () => {
+    const left = "extract(epoch from max(expires_at) - now())::int as seconds";
+    const rows = await service.db.owner.rows(`select ${left} from webhook_secret where webhook_id = $1`, [id]);
+    return (rows as { seconds: number }[])[0]?.seconds ?? 0;
+  };
+  expect((await secondsLeft()) / 86_400).toBeCloseTo(1, 2);
+  await call("POST", `/${id}/rotate-secret`, { overlap_seconds: 7_200 });
+  expect((await secondsLeft()) / 7_200).toBeCloseTo(1, 1);
   const ended = await call("POST", `/${id}/rotate-secret`, { overlap_seconds: 0 });
   expect(ended.body.public_keys).toEqual([KEY]);
 });
@@ -269,6 +277,24 @@ test("a webhook is disabled, enabled and deleted", async () => {
     ["GET", `/${id}/public-keys`, undefined],
   ] as const)
     expect((await call(method, path, body)).body).toEqual(notFound);
+});
+
+test("webhooks are listed by creation time in either order, on pages of any size", async () => {
+  const made: string[] = [];
+  for (const name of ["one", "two", "three"]) made.push((await created({ name })).id);
+  for (const [order, expected] of [
+    ["", made],
+    ["order=DESC&", made.toReversed()],
+  ] as const) {
+    const pages: string[][] = [];
+    let cursor = "";
+    do {
+      const { items, next_page_cursor: next } = (await call("GET", `?${order}limit=2&page_cursor=${cursor}`)).body;
+      pages.push(items.map((item: { readonly id: string }) => item.id));
+      cursor = next;
+    } while (cursor !== "" && pages.length < 5);
+    expect(pages).toEqual([expected.slice(0, 2), expected.slice(2)]);
+  }
 });
 
 test("a name that is in use is 409 with the webhook that has it", async () => {
@@ -312,6 +338,20 @@ test.each([
   ],
   [{ receiver_access: { type: "API_KEY", header: "X-Key" } }, failing("receiver_access.secret", "is required")],
   [{ receiver_access: { type: "API_KEY", secret: "s" } }, failing("receiver_access.header", "is required of API_KEY")],
+  [
+    { receiver_access: { type: "API_KEY", header: "X-Key", secret: "s", scope: "hooks" } },
+    failing("receiver_access.scope", "does not belong to API_KEY"),
+  ],
+  [
+    { receiver_access: { type: "OAUTH", token_url: "http://127.0.0.1/", secret: "s" } },
+    failing("receiver_access.client_id", "is required of OAUTH"),
+  ],
+  [
+    {
+      receiver_access: { type: "OAUTH", token_url: "http://127.0.0.1/", client_id: "c", secret: "s", header: "X-Key" },
+    },
+    failing("receiver_access.header", "does not belong to OAUTH"),
+  ],
 ])("%j is rejected", async (more, expected) => {
   expect((await call("POST", "", settings(more))).body).toEqual(expected);
 });
@@ -324,9 +364,16 @@ test("a replay of what was not reached yet is rejected", async () => {
     status: 400,
     meta: { errors: [{ field: "from_number", value: 1_000_000, rule }] },
   });
-  expect((await call("POST", `/${id}/replay`, {})).body).toEqual(
-    failing("the body", "does not have exactly one of from_number, from_time, only_undelivered"),
-  );
+  for (const body of [
+    {},
+    { only_undelivered: false },
+    { from_number: 1, only_undelivered: true },
+    { from_number: 1, from_time: "2026-11-21T09:30:00Z" },
+  ]) {
+    expect((await call("POST", `/${id}/replay`, body)).body).toEqual(
+      failing("the body", "does not have exactly one of from_number, from_time, only_undelivered"),
+    );
+  }
 });
 
 test("nobody sees or changes another customer's webhook", async () => {
