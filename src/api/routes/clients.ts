@@ -8,6 +8,7 @@ import type { Api } from "../api.ts";
 import { type Every, present } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
+import { logOf } from "../request-id.ts";
 import { page, pageRequest } from "../requests/paging.ts";
 import { ListOf, ListQuery, NamedEnum, Order, Repeatable, Timestamp, UuidText } from "../requests/schemas.ts";
 
@@ -119,7 +120,7 @@ function disableRoute(api: Api, clients: Pick<Clients, "disableOf">): void {
       const { client_id: named } = request.params;
       const client = await clients.disableOf(customerId, named, request.caller);
       if (client === undefined) throw notFound(`API credentials not found: ${named}`);
-      request.log.warn({ client_id: named, disabled_by: clientId }, "a client was disabled through the API");
+      logOf(request).warn({ client_id: named, disabled_by: clientId }, "a client was disabled through the API");
       return { credentials: credentialBody(customerId, client) };
     },
   );
