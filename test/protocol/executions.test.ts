@@ -183,9 +183,11 @@ describe("an invalid query is rejected", () => {
 
   test("a cursor that is not the position of an execution", async () => {
     const { next_page_cursor } = await listed("/v2/executions?limit=1");
-    const [version, digest] = JSON.parse(Buffer.from(next_page_cursor, "base64url").toString()) as unknown[];
-    const forged = Buffer.from(JSON.stringify([version, digest, ["'; --"]])).toString("base64url");
-    expect((await ask(api, "GET", `/v2/executions?page_cursor=${forged}`)).status).toBe(400);
+    const [version, digest, genuine] = JSON.parse(Buffer.from(next_page_cursor, "base64url").toString());
+    for (const position of [["'; --"], [...genuine, ""], []]) {
+      const forged = Buffer.from(JSON.stringify([version, digest, position])).toString("base64url");
+      expect((await ask(api, "GET", `/v2/executions?page_cursor=${forged}`)).status, `${position}`).toBe(400);
+    }
   });
 });
 

@@ -186,8 +186,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
       const asked = pageRequest(request, query, numberPosition);
       const filter = filterOf(grant.customerId, query, asked);
       const { first, last } = await events.bounds(grant.customerId);
-      if (filter.after > last)
-        throw afterTheLast(query.page_cursor === undefined ? "after_number" : "page_cursor", last);
+      if (filter.after > last) throw afterTheLast(asked.after === undefined ? "after_number" : "page_cursor", last);
       const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
       return {
         events: isWanted(query, isTest) ? await eventBodies(found.events, grant.customerId, options, api.dialect) : [],

@@ -155,8 +155,8 @@ async function executionPage(
 }
 
 /** The position in a cursor. */
-function executionIdIn([id]: readonly string[]): bigint | undefined {
-  return id !== undefined && /^[0-9]{1,19}$/.test(id) ? BigInt(id) : undefined;
+function executionIdIn([id = "", ...more]: readonly string[]): bigint | undefined {
+  return /^[0-9]{1,19}$/.test(id) && more.length === 0 ? BigInt(id) : undefined;
 }
 
 export function executionBody(
