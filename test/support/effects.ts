@@ -11,9 +11,13 @@ const RESTLESS = [
   ...["webhook_progress", "webhook_delivery", "webhook_attempt"],
 ];
 
-/** What is written without an effect, too: a batch seals what a transaction has recorded. */
-const UNSEALED: Readonly<Record<string, string>> = {
+/**
+ * What is left of rows in which something is written without an effect, too: a batch seals what a transaction has recorded,
+ * and once a minute the use of a secret is noted, also by a request that is then rejected.
+ */
+const LASTING: Readonly<Record<string, string>> = {
   configuration_write: "(t.id, t.at, t.caller, t.kind, t.subject, t.customer_id, t.details)",
+  client_secret: "(t.client_id, t.id, t.scheme, t.salt, t.digest, t.created_at, t.expires_at)",
 };
 
 /**
@@ -26,7 +30,7 @@ export async function digestOfTables(
 ): Promise<Readonly<Record<string, string>>> {
   const digests = (await tableNames(database)).map(
     (table) =>
-      `select '${table}' as name, md5(coalesce(string_agg(${UNSEALED[table] ?? "t"}::text, '|' order by t::text), '')) as digest
+      `select '${table}' as name, md5(coalesce(string_agg(${LASTING[table] ?? "t"}::text, '|' order by t::text), '')) as digest
          from ${table} t where t::text ~ $1`,
   );
   const rows = await database.rows<{ name: string; digest: string }>(digests.join(" union all "), [about.join("|")]);
