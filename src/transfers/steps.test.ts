@@ -71,3 +71,19 @@ test.each([
   const decision = decideAfter(sent, withdrawal, { to: "completed", ...named }, 6_000);
   expect(decision).toMatchObject({ kind: "done", value: { steps: { cryptoTxHash, cryptoTxIndex } } });
 });
+
+/** docs/withdrawals.md: run again, a step that was taken changes nothing. */
+test("a step is a repeated one only if it names the same transaction", () => {
+  const sent: ExternalTransfer = { ...REQUESTED, status: "sent", cryptoTxHash: "ab", cryptoTxIndex: "1" };
+  const withdrawal = { ...WITHDRAWAL, type: "CRYPTO_WITHDRAWAL", cryptoNetwork: "BITCOIN" } as Transfer;
+  const again = (named: object) => decideAfter(sent, withdrawal, { to: "sent", ...named }, 6_000);
+  // As bitcoin writes them: digits in lower case without 0x.
+  for (const named of [{}, { cryptoTxHash: "ab", cryptoTxIndex: "1" }, { cryptoTxHash: "0xAB", cryptoTxIndex: "01" }])
+    expect(again(named)).toMatchObject({ kind: "done", value: { steps: sent }, changes: {} });
+  const rejection = { code: "step_not_allowed", id: ID, status: "sent", to: "sent" };
+  for (const named of [
+    { cryptoTxHash: "ac", cryptoTxIndex: "1" },
+    { cryptoTxHash: "ab", cryptoTxIndex: "2" },
+  ])
+    expect(again(named)).toEqual({ kind: "rejected", rejection });
+});

@@ -12,6 +12,7 @@ import { IdSource, type Uuid } from "../../src/std/id.ts";
 import {
   createTransfers,
   type ExternalTransferRequest,
+  listOpenTransfers,
   type Step,
   type TransferRecord,
   type Transfers,
@@ -199,6 +200,25 @@ test("a profile with an open withdrawal is not deactivated", async () => {
   expect(await deactivate()).toMatchObject({ rejection: { code: "profile_not_empty", because: "holds_money" } });
   await steps(id, APPROVED, SENT, COMPLETED);
   expect((await deactivate()).kind).toBe("done");
+});
+
+test("what has not ended is listed, the oldest first, and as many as are asked for", async () => {
+  const open = () => listOpenTransfers(db.owner, 1_000);
+  const before = (await open()).length;
+  await deposit("USD", "30");
+  const first = await record({ hasSteps: true });
+  const announced = await deposit("USD", "7", { hasSteps: true });
+  const last = await record({ hasSteps: true });
+  const ended = await record({ hasSteps: true });
+  await steps(ended.id, CANCELLED);
+  await steps(first.id, APPROVED, SENT);
+  const all = await open();
+  expect(all.slice(before).map(({ id, direction, steps }) => [id, direction, steps?.status])).toEqual([
+    [first.id, "DEBIT", "sent"],
+    [announced.id, "CREDIT", "requested"],
+    [last.id, "DEBIT", "requested"],
+  ]);
+  expect(await listOpenTransfers(db.owner, before + 1)).toEqual(all.slice(0, before + 1));
 });
 
 test("of completing and failing on two nodes at once exactly one happens", async () => {

@@ -103,6 +103,10 @@ test("other outputs of a transaction, other networks, and withdrawals that name 
   ];
   for (const request of requests) expect((await one.transfers.recordExternal(request, TESTER)).kind).toBe("done");
   expect((await one.transfers.recordExternal(deposit, TESTER)).kind).toBe("exists");
+  // Having repeated one, its customer's are looked up first: what only a withdrawal names was never deposited.
+  const named = onChain(to, "0xdaf", "0");
+  for (const request of [{ ...named, direction: "DEBIT", type: "CRYPTO_WITHDRAWAL" } as const, named])
+    expect((await one.transfers.recordExternal(request, TESTER)).kind).toBe("done");
   expect(await availableUsd(db.owner, [to.id])).toEqual(["1"]);
 });
 
@@ -189,6 +193,27 @@ test("two lanes that receive the same ref_ids in opposite orders do not deadlock
   expect(left.map(Number).reduce((a, b) => a + b)).toBe(1_990);
   const { checks } = await verifyAll(db.database);
   expect(checks.find(({ check }) => check === "claims")?.broken).toBe(0);
+});
+
+test("a transfer that loses the race for its ref_id once more, alone under lock, is answered with the record that has it", async () => {
+  const [from, to] = (await profiles(2)) as [To, To];
+  const { lane, transfers, fund, events } = await startNode({ bounds: { deadlineMs: 60_000 } });
+  await fund([from.id, to.id], "10");
+  const refIds = ["a", "b", "c"];
+  const sessions = await Promise.all(refIds.map((refId) => holdRefId(from, refId)));
+  // The batch fails for the first ref_id, what is repeated of it under lock for the second, and then the last one for its own.
+  const outcomes = refIds.map((refId) => transfers.move(payment(from, to, refId), TESTER));
+  for (const [i, session] of sessions.entries()) {
+    await untilBlocked(db);
+    await session.query("commit");
+    await session.end();
+    expect((await outcomes[i])?.kind).toBe("exists");
+  }
+  await lane.stop();
+  expect(events.map(({ kind }) => kind)).toEqual(["batch_failed", "recovered"]);
+  expect(await availableUsd(db.owner, [from.id, to.id])).toEqual(["10", "10"]);
+  // What the sessions have added belongs to no batch.
+  await db.owner.rows("delete from transfer where ref_id = any($1)", [refIds]);
 });
 
 /*
