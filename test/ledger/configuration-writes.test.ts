@@ -122,6 +122,30 @@ test("however many are not sealed, all are sealed at once", async () => {
   expect(await listUnsealed(db.database)).toEqual([]);
 });
 
+test("those that were recorded first are sealed first", async () => {
+  const record = `insert into configuration_write (id, at, caller, kind, subject, details, version)
+                  values (gen_random_uuid(), now() - $1::text::interval, '{"operator": "root", "operation": "test"}', 'client', $1::text, '{}', 1)`;
+  for (const age of ["2 min", "3 min", "1 min"]) await db.database.rows(record, [age]);
+  const subjects = async (limit?: number) => (await listUnsealed(db.database, limit)).map(({ subject }) => subject);
+  expect([await subjects(), await subjects(2)]).toEqual([
+    ["3 min", "2 min", "1 min"],
+    ["3 min", "2 min"],
+  ]);
+  await sealConfigurationWrites(db.database, lane);
+});
+
+test("sealing ends, even if as much is recorded as is sealed", async () => {
+  const [write] = await db.database.rows("select * from configuration_write limit 1");
+  const flooded = { rows: async () => Array.from({ length: 100 }, () => write) as never };
+  let sealed = 0;
+  const execute = async () => {
+    sealed += 1;
+    if (sealed > 20_000) throw new Error("it goes on");
+  };
+  await sealConfigurationWrites(flooded, { execute });
+  expect(sealed).toBeGreaterThan(100);
+});
+
 test("each write to fees is recorded with the rates", async () => {
   const rates = { takerRate: amountOf("0.002"), makerRebate: amountOf("0.0001") };
   expect(await setFeeTiers(db.database, MARKET, [{ minimumGross: ZERO, ...rates }], OPERATOR)).toEqual(PASSED);
