@@ -1,5 +1,5 @@
 /** How long a command may take, how many may wait, and what an amount may be. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -174,6 +174,105 @@ test("commands of others are decided between those that have to lock their rows"
   await Promise.all([...locking, single]);
   expect(order.indexOf("single")).toBeLessThan(1);
   expect(later).toBeGreaterThan(3);
+});
+
+test("a batch names no more rows and ref_ids than its bound, unless it is one command alone", async () => {
+  const { lane, fund } = await start({ bounds: { batchRows: 10 } });
+  const [from] = newProfiles(1);
+  await fund([from], "100");
+  // Three each: two accounts and a ref_id.
+  const customerId = newId();
+  const sent = Array.from({ length: 12 }, (_, i) =>
+    lane.execute(movement({ from, to: newProfile(), amount: "1", claim: { customerId, refId: String(i) } })),
+  );
+  await Promise.all(sent);
+  const [most] = await db.database.rows(
+    `select max(commands) as commands
+       from (select count(*) / 2 as commands from posting where journal_id in
+               (select journal_id from posting where owner_id = $1 and amount < 0) group by slot, batch) as batches`,
+    [from],
+  );
+  expect(most).toEqual({ commands: "3" });
+});
+
+test("what waits for locks, is queued or is being committed is reported", async () => {
+  const { lane, fund } = await start({ bounds: { leaseMs: 600_000 } });
+  const [a, b] = newProfiles(2);
+  await fund([a, b], "100");
+  const idle = { ...{ state: "running", slot: 1, depth: 0, toLock: 0, inFlight: 0 }, databaseAway: false };
+  expect(lane.report()).toEqual({ ...idle, clockFault: undefined });
+  const other = await openTransaction(db.owner);
+  await other.query("select 1 from account where owner_id = $1 for update", [a]);
+  const sent = Array.from({ length: 20 }, () => lane.execute(movement({ from: a, to: b, amount: "1", lock: true })));
+  await untilBlocked(db);
+  // Sixteen at a time.
+  expect(lane.report()).toEqual({ ...idle, state: "locking", depth: 20, toLock: 4, clockFault: undefined });
+  await other.query("commit");
+  await other.end();
+  await Promise.all(sent);
+});
+
+/** By the statement, whichever connection it comes on. */
+test("what a batch waits for it waits for 3 seconds, and for 8 in all, under lock and without", async () => {
+  const { lane, fund } = await start({});
+  const [a, b] = newProfiles(2);
+  await fund([a, b], "100");
+  await db.owner.rows(
+    `create function as_bounded() returns trigger language plpgsql as $$
+     begin
+       if current_setting('lock_timeout') <> '3s' or current_setting('statement_timeout') <> '8s' then
+         raise exception 'it waits % and %', current_setting('lock_timeout'), current_setting('statement_timeout');
+       end if;
+       return new;
+     end $$`,
+  );
+  await db.owner.rows("create trigger as_bounded before insert on batch for each row execute function as_bounded()");
+  for (const lock of [undefined, true] as const)
+    expect(await untilTold(lane.execute(movement({ from: a, to: b, amount: "1", ...(lock && { lock }) })))).toBe(
+      "done",
+    );
+  expect(ours.events).toEqual([]);
+});
+
+test("a command that other work gets in the way of again and again fails as unavailable after five attempts", async () => {
+  const { lane, fund } = await start({});
+  const [a, b] = newProfiles(2);
+  await fund([a, b], "100");
+  // As when another process is first each time. Its own sequence goes on although the statement fails.
+  await db.owner.rows("create sequence attempts; grant usage on sequence attempts to public");
+  await db.owner.rows(
+    `create function in_the_way() returns trigger language plpgsql as $$
+     begin
+       perform nextval('attempts');
+       raise exception 'in the way' using errcode = '40001';
+     end $$`,
+  );
+  await db.owner.rows("create trigger in_the_way before insert on posting execute function in_the_way()");
+  const outcome = await untilTold(lane.execute(movement({ from: a, to: b, amount: "1", lock: true })));
+  expect(outcome).toBe("Unavailable: in the way");
+  // Once with the others that had to lock, and then alone.
+  expect(await db.owner.rows("select last_value::integer as attempts from attempts")).toEqual([{ attempts: 6 }]);
+  expect(ours.events).toEqual([]);
+  await db.owner.rows("drop trigger in_the_way on posting");
+  expect(await availableUsd(db.database, [a, b])).toEqual(["100", "100"]);
+});
+
+test("ref_ids of a customer that has repeated one are looked up first for ten seconds", async () => {
+  const clock = new TestClock();
+  const { lane, fund } = await start({ clock, toleranceMs: ANY_TIME_MS });
+  const [a, b] = newProfiles(2);
+  await fund([a, b], "1000");
+  const customerId = newId();
+  const asked = vi.spyOn(db.database.commits, "rows");
+  const isLookedUp = async (refId: string): Promise<boolean> => {
+    asked.mockClear();
+    await lane.execute(movement({ from: a, to: b, amount: "1", claim: { customerId, refId } }));
+    return asked.mock.calls.some(([text]) => text.includes("from claim"));
+  };
+  expect([await isLookedUp("1"), await isLookedUp("1"), await isLookedUp("2")]).toEqual([false, true, true]);
+  clock.ahead = 10_000;
+  await until("they are not looked up any more", async () => !(await isLookedUp(newId())));
+  asked.mockRestore();
 });
 
 test("the database rejects an amount that it would have to round", async () => {

@@ -1,7 +1,9 @@
 /** Who may write a slot of the ledger, and what becomes of one who no longer may. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Slot } from "../../src/ledger/writer/slot-chain.ts";
 import { USD } from "../../src/money/asset.ts";
 import { Database } from "../../src/postgres/database.ts";
+import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -9,6 +11,7 @@ import {
   ANY_TIME_MS,
   availableUsd,
   movement,
+  newId,
   newProfile,
   newProfiles,
   startLane,
@@ -23,6 +26,7 @@ beforeEach(async () => {
   db = await testDatabase();
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const { lane } of lanes.splice(0)) await lane.stop();
   await expectBooksBalance(db.owner);
   await db.close();
@@ -156,17 +160,67 @@ test("an idle lane that lost its slot takes another one by itself", async () => 
   expect(old.events.map(({ kind }) => kind)).toEqual(["recovered"]);
 });
 
+test("a lease is renewed long before it ends", async () => {
+  const leaseMs = 1_500;
+  await start(db.database, { bounds: { leaseMs } });
+  const endOf = async () =>
+    (await db.owner.rows<{ expires_at: Instant }>("select expires_at from lease"))[0]?.expires_at;
+  const first = must(await endOf(), "the slot has a lease");
+  await until("it is renewed", async () => (await endOf()) !== first);
+  expect(must(await endOf(), "the slot has a lease") - first).toBeLessThan(leaseMs);
+});
+
+test("one lease renewal is under way at a time, however long the database takes", async () => {
+  const slot = new Slot(db.database, newId(), 10_000);
+  await slot.take();
+  const asked = vi.spyOn(db.database, "rows");
+  const renewals = [slot.renew(), slot.renew(), slot.renew()];
+  expect(asked).toHaveBeenCalledTimes(1);
+  expect(await Promise.all(renewals)).toEqual([true, true, true]);
+  expect(await slot.renew()).toBe(true);
+  expect(asked).toHaveBeenCalledTimes(2);
+  await slot.release();
+});
+
+test("there are 64 slots, and a process that finds none says so", async () => {
+  await db.owner.rows(
+    "insert into lease (name, holder, fence, expires_at) select 'slot/' || n, 'others', 1, now() + interval '10 s' from generate_series(1, 63) as n",
+  );
+  const last = await start(db.database);
+  expect(last.lane.report().slot).toBe(64);
+  await expect(startLane(db.another())).rejects.toThrow("all 64 slots of the ledger are held by other processes");
+});
+
+test("a slot whose last batch is overtaken while it is taken is taken behind that batch", async () => {
+  const former = await start(db.database, PAUSED);
+  await former.fund(newProfiles(1), "1");
+  await endLease(1);
+  // A batch of the former holder that has written its number and not committed yet.
+  const session = await openTransaction(db.owner);
+  await session.query(
+    `insert into batch (slot, n, hash, at, void, rows_found, rows_expected, claims_made, claims_expected, predecessor, in_time)
+     select 1, 2, sha256('the third'), date_trunc('milliseconds', now()), true, 0, 0, 0, 0, 1, true`,
+  );
+  const taking = start(db.another());
+  await untilBlocked(db);
+  await session.query("commit");
+  await session.end();
+  expect((await taking).lane.report().slot).toBe(1);
+  expect(await batches()).toEqual(["1/0 void", "1/1", "1/2 void", "1/3 void"]);
+});
+
 test("a stop completes every admitted command, and admits no more", async () => {
   const ours = await start(db.database);
   const profiles = newProfiles(200);
   const funded = ours.fund(profiles, "1");
   const stopped = ours.lane.stop();
+  expect(ours.lane.unavailableReason).toBe("the service is shutting down");
   await expect(ours.lane.execute(movement({ from: "world", to: newProfile(), amount: "1" }))).rejects.toThrow(
     "shutting down",
   );
   await funded;
   await stopped;
-  expect(ours.lane.unavailableReason).toBeDefined();
+  expect(ours.lane.unavailableReason).toBe("the service is shutting down");
   expect(ours.lane.report().depth).toBe(0);
   expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["1"]));
 });
@@ -180,6 +234,27 @@ test("a lane that is stopped while the database is away does not reconnect", asy
   await ours.lane.stop();
   await setConnectable(db, true);
   expect(await laneConnections(db.owner)).toBe(0);
+});
+
+test("a lane that is stopped while it reconnects leaves no connection and no timer behind", async () => {
+  const set = vi.spyOn(globalThis, "setInterval");
+  const ours = await start(db.database, PAUSED);
+  const timers = set.mock.results.map(({ value }) => value);
+  set.mockRestore();
+  const other = await openTransaction(db.owner);
+  await other.query("select 1 from lease for update");
+  await terminate(db, "parbook lane");
+  // It renews its lease before it connects.
+  await untilBlocked(db);
+  const cleared = vi.spyOn(globalThis, "clearInterval");
+  const stopped = ours.lane.stop();
+  await until("it is stopping", () => ours.lane.report().state === "closed");
+  await other.query("commit");
+  await other.end();
+  await stopped;
+  expect(timers.length).toBeGreaterThan(0);
+  expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(expect.arrayContaining(timers));
+  await until("its connections are closed", async () => (await laneConnections(db.owner)) === 0);
 });
 
 test("a connection that breaks inside a transaction is an error of that transaction alone", async () => {

@@ -1,5 +1,5 @@
 /** When the connection is lost, a batch may still commit later. Only its number, taken by it or by nobody, decides. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { USD } from "../../src/money/asset.ts";
 import { Database } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
@@ -63,7 +63,7 @@ test("a batch that commits after its connection was lost is reported as done, an
   expect((await outcome).kind).toBe("done");
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
   await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"));
-  expect(ours.events.at(-1)).toMatchObject({ kind: "recovered", committed: 1, again: 0 });
+  expect(ours.events.at(-1)).toMatchObject({ kind: "recovered", committed: 1, again: 0, voided: 0 });
 });
 
 test("a batch whose number is taken while it waits never commits, and is repeated once", async () => {
@@ -108,9 +108,9 @@ test("of two batches that are lost in flight, the commands of both are decided a
   expect(ours.events.at(-1)).toMatchObject({ kind: "recovered", committed: 0, again: 2, voided: 2 });
 });
 
-test("while an outcome is unknown it is reported neither as done nor as failed", async () => {
-  const [from, to] = newProfiles(2);
-  await ours.fund([from, to], "10");
+test("while an outcome is unknown it is reported neither as done nor as failed, and what was not sent fails at once", async () => {
+  const [from, to, first, second] = newProfiles(4);
+  await ours.fund([from, to, first, second], "10");
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
   let answered = false;
@@ -118,8 +118,14 @@ test("while an outcome is unknown it is reported neither as done nor as failed",
     answered = true;
   });
   await untilBlocked(db);
+  const behind = ours.lane.execute(movement({ from: first, to: second, amount: "3" }));
+  await until("both are in flight", () => ours.lane.report().inFlight === 2);
+  const queued = ours.lane
+    .execute(movement({ from: second, to: first, amount: "1" }))
+    .catch(({ message }: Error) => `${message}${answered ? ", after the others" : ""}`);
   relay.reject(true);
   relay.cut();
+  expect(await queued).toBe("the database cannot be reached");
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   expect(answered).toBe(false);
   expect(ours.lane.unavailableReason).toBe("the database cannot be reached");
@@ -129,6 +135,28 @@ test("while an outcome is unknown it is reported neither as done nor as failed",
   await inTheWay.query("rollback");
   await inTheWay.end();
   relay.reject(false);
+  expect([(await outcome).kind, (await behind).kind]).toEqual(["done", "done"]);
+  expect(await availableUsd(db.database, [from, to, first, second])).toEqual(["6", "14", "7", "13"]);
+});
+
+test("a batch without an answer for nine seconds is lost, though its connection is not", async () => {
+  const [from, to] = newProfiles(2);
+  await ours.fund([from, to], "10");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select 1 from account where owner_id = $1 for update", [to]);
+  const outcome = ours.lane.execute(movement({ from, to, amount: "4" }));
+  await untilBlocked(db);
+  const since = performance.now.bind(performance);
+  const passed = vi.spyOn(performance, "now").mockImplementation(() => since() + 9_000);
+  try {
+    await until("the lane recovers", () => ours.lane.report().state === "recovering");
+  } finally {
+    passed.mockRestore();
+  }
+  // The database has said nothing.
+  expect(ours.events).toEqual([]);
+  await inTheWay.query("rollback");
+  await inTheWay.end();
   expect((await outcome).kind).toBe("done");
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
 });
