@@ -346,8 +346,32 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
     for (const further of ["", "&order_by=UPDATED_AT", `&ids=${announced}`, "&statuses=PENDING&statuses=COMPLETED"])
       expect([further, await found(`crypto_tx_hashes=ab04${further}`)]).toEqual([further, [announced]]);
   }
+  // In pages as any list: outputs of one transaction, and what a step named.
+  const outputs: string[] = [];
+  for (const cryptoTxIndex of ["0", "1", "2"])
+    outputs.push(await record("CREDIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xab06", cryptoTxIndex }));
+  const spent = await record("DEBIT", { cryptoNetwork: "ETHEREUM" }, true);
+  unwrap(await transfers.step(owner.id, spent, { to: "approved" }, TESTER));
+  unwrap(await transfers.step(owner.id, spent, { to: "sent", cryptoTxHash: "0xab06" }, TESTER));
+  outputs.push(
+    spent,
+    await record("CREDIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xab06", cryptoTxIndex: "3" }),
+  );
+  for (const order of ["ASC", "DESC"]) {
+    for (const limit of [1, 2, 3]) {
+      const listed: string[] = [];
+      let cursor = "";
+      do {
+        const query = `crypto_tx_hashes=ab06&order=${order}&limit=${limit}&page_cursor=${cursor}`;
+        const { body } = await service.call("GET", `/v2/transfer/transfers?${query}`, { as: owner.token });
+        listed.push(...body.items.map(({ id }: { id: string }) => id));
+        cursor = body.next_page_cursor;
+      } while (cursor !== "" && listed.length < 10);
+      expect([order, limit, listed]).toEqual([order, limit, order === "ASC" ? outputs : outputs.toReversed()]);
+    }
+  }
   const stranger = await service.customer("Stranger");
-  for (const hash of ["ab01", "ab03", "ab04"]) {
+  for (const hash of ["ab01", "ab03", "ab04", "ab06"]) {
     const path = `/v2/transfer/transfers?crypto_tx_hashes=${hash}`;
     expect((await service.call("GET", path, { as: stranger.token })).body.items).toEqual([]);
   }
