@@ -7,6 +7,7 @@ import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-sc
 import { listAgreements, readAgreements, readTiers } from "../../src/catalogue/fee-schedule/store.ts";
 import { checkTiers, type FeeRates, type FeeTier, highestRebate, MAX_TIERS } from "../../src/catalogue/fee-tiers.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
+import { readMarkets } from "../../src/catalogue/store.ts";
 import { amountOf, formatAmount } from "../../src/money/amount.ts";
 import { serverError } from "../../src/postgres/database.ts";
 import { must } from "../../src/std/assert.ts";
@@ -79,6 +80,9 @@ const above = (makerRebate: string, takerRate: string) => ({
 test("new tiers replace the old ones, in the order of their minimums", async () => {
   expect(await set("1000000:0.0005:0.0005 0:0.004:0")).toEqual(PASSED);
   expect(await stored()).toBe("0:0.004:0 1000000:0.0005:0.0005");
+  // As the engines have them, which look for the last tier that a volume reaches.
+  const inCatalogue = (await readMarkets(db.database)).find(({ code }) => code === MARKET);
+  expect(inCatalogue?.feeTiers.map(tierText)).toEqual(["0:0.004:0", "1000000:0.0005:0.0005"]);
   expect(await set("0:0:0 0.000000000000000001:0.9999:0")).toEqual(PASSED);
   expect(await stored()).toBe("0:0:0 0.000000000000000001:0.9999:0");
 });

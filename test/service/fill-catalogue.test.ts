@@ -1,7 +1,11 @@
 /** What `catalogue.json` does to a database that was filled from an earlier one. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CatalogueFile, fillCatalogue, readCatalogueFile } from "../../src/catalogue/fill-catalogue.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 
 let db: TestDatabase;
 let file: CatalogueFile;
@@ -97,10 +101,85 @@ test("a new market is created wherever it stands in the file, and every other ke
   expect(await fillCatalogue(db.owner, longer)).toEqual([]);
 });
 
+test("a new market gets a number above all that there are, also where one is missing between them", async () => {
+  const before = await marketsIn();
+  await db.owner.rows("update market set number = 200 where code = 'BTCUSD'");
+  const added = { ...file.markets[0], code: "WLDEUR", base: "WLD" };
+  await fillCatalogue(db.owner, { ...file, markets: [...file.markets, added] }, { namesAll: false });
+  const others = before.filter(({ code }) => code !== "BTCUSD");
+  expect(await marketsIn()).toEqual([...others, { code: "BTCUSD", number: 200 }, { code: "WLDEUR", number: 201 }]);
+});
+
+test("fee tiers that cannot be those of a market are rejected, and nothing of the file is applied", async () => {
+  const before = await marketsIn();
+  const added = { ...file.markets[0], code: "WIFEUR", base: "WIF" };
+  const rejected = (...rates: [string, string, string][]) => {
+    const tiers = rates.map(([minimum_gross, taker_rate, maker_rebate]) => ({
+      minimum_gross,
+      taker_rate,
+      maker_rebate,
+    }));
+    return fillCatalogue(db.owner, { ...file, markets: [...file.markets, added], fee_tiers: tiers }).catch(
+      (error: Error) => `${error.name}: ${error.message}`,
+    );
+  };
+  const because = "CatalogueError: the fee tiers of catalogue.json cannot be used:";
+  expect(await rejected(["0", "0.001", "0.0002"], ["5", "0.0001", "0"])).toBe(`${because} rebate_above_commission`);
+  expect(await rejected(["1", "0.001", "0.0002"])).toBe(`${because} no_tier_from_zero`);
+  expect(await rejected(["0", "1", "0"])).toBe(`${because} not_a_rate`);
+  expect(await marketsIn()).toEqual(before);
+});
+
+test("the operator's file is read in place of the program's, and one that is no catalogue is rejected", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "parbook-catalogue-"));
+  const read = async (text: string) => {
+    await writeFile(join(folder, "catalogue.json"), text);
+    return readCatalogueFile({ catalogue: join(folder, "catalogue.json") });
+  };
+  const ours = { assets: [{ code: "USD", kind: "fiat", precision: 2 }], markets: [], fee_tiers: [] };
+  expect(await read(JSON.stringify({ ...ours, comment: "ours" }))).toEqual(ours);
+  await expect(read("{")).rejects.toThrow(/^catalogue.json is not JSON: /);
+  const { assets, markets, fee_tiers } = ours;
+  for (const none of [
+    null,
+    [],
+    {},
+    { markets, fee_tiers },
+    { assets, fee_tiers },
+    { assets, markets },
+    { ...ours, assets: {} },
+  ])
+    await expect(read(JSON.stringify(none)), JSON.stringify(none)).rejects.toThrow(
+      "catalogue.json is not an object with the lists assets, markets and fee_tiers",
+    );
+  await rm(folder, { recursive: true });
+});
+
+test("what another process creates meanwhile is left to it, and a fault of the database is none of the file", async () => {
+  const asset = { code: "ACMEX", kind: "stablecoin", precision: 6 };
+  const longer = { ...file, assets: [asset, ...file.assets] };
+  const session = await openTransaction(db.owner);
+  await session.query("insert into asset (code, kind, precision) values ('ACMEX', 'stablecoin', 6)");
+  const filling = fillCatalogue(db.owner, longer, { namesAll: false });
+  await untilBlocked(db);
+  await session.query("commit");
+  await session.end();
+  expect(await filling).toEqual([]);
+  // The service's role may not.
+  const more = { ...file, assets: [{ ...asset, code: "ACMEY" }, ...file.assets] };
+  await expect(fillCatalogue(db.database, more)).rejects.toMatchObject({ code: "42501" });
+});
+
 test("a coin of one's own comes with its market, and a database that has it says nothing when the coin is not named again", async () => {
   const withCoin = await readCatalogueFile({ coin: "ACMECOIN" });
   expect(withCoin.assets.at(-1)).toEqual({ code: "ACMECOIN", kind: "stablecoin", precision: 6 });
-  expect(withCoin.markets.at(-1)).toMatchObject({ code: "ACMECOINUSD", base: "ACMECOIN", quote: "USD" });
+  // docs/your-own-coin.md
+  expect(withCoin.markets.at(-1)).toEqual({
+    ...{ code: "ACMECOINUSD", base: "ACMECOIN", quote: "USD", price_decimals: 6, base_decimals: 6, tick: "0.0001" },
+    ...{ min_base_amount: "0.000001", max_base_amount: "5000000" },
+    ...{ min_quote_amount: "0.01", max_quote_amount: "5000000", max_notional_value: "5000000" },
+  });
+  expect([withCoin.assets.slice(0, -1), withCoin.markets.slice(0, -1)]).toEqual([file.assets, file.markets]);
   expect(await readCatalogueFile({ coin: "USDP" })).toEqual(file);
   await expect(readCatalogueFile({ coin: "BTC" })).rejects.toThrow(
     "BTC cannot be a coin of your own: it is crypto in catalogue.json",
