@@ -1,21 +1,30 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { CommanderError } from "commander";
 import { expect, test } from "vitest";
 import { smallDisk } from "../../test/reliability/small-disk.ts";
 import { required } from "../../test/support/required.ts";
 import { notFound } from "../api/problems/problems.ts";
+import { CatalogueError } from "../catalogue/fill-catalogue.ts";
+import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { copyFileDurably, writeFileDurably } from "../postgres/embedded/copy-file.ts";
+import { EmbeddedError } from "../postgres/embedded/embedded-error.ts";
+import { SchemaError } from "../postgres/migrations.ts";
+import { CannotDecrypt } from "../postgres/storage-encryption.ts";
 import { BootstrapError } from "../service/bootstrap/bootstrap-file.ts";
 import { InvalidSettings } from "../service/config/config.ts";
 import { StartupError } from "../service/core.ts";
 import { writeReadyFile } from "../service/data-directory.ts";
+import { NoDatabase } from "../service/provide-database.ts";
 import { SettingFileError } from "../service/setting-file.ts";
+import { ClockFault } from "../std/clock.ts";
 import { writeAtomically } from "../std/write-atomically.ts";
 import { writeNewKey } from "./auditing/checkpoint-and-key-files.ts";
-import { CommandRejected, WrongUsage } from "./command.ts";
+import { CommandFailed, CommandRejected, WrongUsage } from "./command.ts";
 import { failureOf } from "./failure.ts";
+import { Interrupted } from "./interruption.ts";
 
 test("wrong usage, settings and their files exit with 2, a rejection with 1", () => {
   const unreadable = "PARBOOK_TLS_KEY /key.pem cannot be read: EACCES";
@@ -31,6 +40,36 @@ test("wrong usage, settings and their files exit with 2, a rejection with 1", ()
     exitCode: 1,
   });
   expect(failureOf(notFound("profile not found: 1"))).toEqual({ lines: ["profile not found: 1"], exitCode: 1 });
+  expect(failureOf(new BootstrapError("customers.json is wrong:", "  it is"))).toEqual({
+    lines: ["customers.json is wrong:", "  it is"],
+    exitCode: 2,
+  });
+  expect(failureOf(new CatalogueError("catalogue.json is wrong"))).toEqual({
+    lines: ["catalogue.json is wrong"],
+    exitCode: 2,
+  });
+});
+
+test("what was printed already is not said again, and an end keeps its exit code", () => {
+  expect(failureOf(new CommandFailed())).toEqual({ lines: [], exitCode: 1 });
+  expect(failureOf(new CommandFailed(2))).toEqual({ lines: [], exitCode: 2 });
+  expect(failureOf(new CommanderError(0, "commander.help", ""))).toEqual({ lines: [], exitCode: 0 });
+  expect(failureOf(new CommanderError(1, "commander.help", ""))).toEqual({ lines: [], exitCode: 2 });
+  expect(failureOf(new Interrupted("run it again", 143))).toEqual({
+    lines: ["interrupted: run it again"],
+    exitCode: 143,
+  });
+});
+
+test.each([
+  new Unavailable("too many tests of webhooks at once"),
+  new CannotDecrypt("no key decrypts it"),
+  new ClockFault("the clock of this node is wrong"),
+  new NoDatabase("there is no database"),
+  new EmbeddedError("it does not start"),
+  new SchemaError("the database lacks a migration"),
+])("%s is one line for the operator", (error) => {
+  expect(failureOf(error)).toEqual({ lines: [error.message], exitCode: 1 });
 });
 
 test("the innermost reason is shown for an unreachable database", () => {
