@@ -1,6 +1,20 @@
 import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
-import { readAmount, readDuration, readRate, readScopes, readText, readTier } from "./arguments.ts";
+import {
+  readAmount,
+  readDuration,
+  readEventNumber,
+  readHours,
+  readList,
+  readNetworks,
+  readPath,
+  readPosition,
+  readRate,
+  readScopes,
+  readText,
+  readTier,
+  readTime,
+} from "./arguments.ts";
 
 test("a duration is a number with a unit, or 0", () => {
   expect(["0", "90s", "15m", "24h", "7d"].map(readDuration)).toEqual([0, 90_000, 900_000, 86_400_000, 604_800_000]);
@@ -59,4 +73,44 @@ test("a text has 1 to 100 characters, counted as the API does, of whatever scrip
   expect(readText("x".repeat(100))).toHaveLength(100);
   expect(() => readText("")).toThrow("Must have 1 to 100 characters.");
   expect(() => readText("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
+  expect(() => readText("a\0b")).toThrow("Must have 1 to 100 characters.");
+});
+
+test("hours are those that denials are kept for", () => {
+  expect(["1", "24", "720"].map(readHours)).toEqual([1, 24, 720]);
+  for (const wrong of ["0", "721", "1.5", "-1", "", "1h", "0x10"])
+    expect(() => readHours(wrong), wrong).toThrow("Must be a whole number from 1 to 720.");
+});
+
+test("a time is RFC 3339, and digits behind its milliseconds are cut off", () => {
+  expect(readTime("2026-11-21T14:05:00.123999Z")).toEqual(new Date("2026-11-21T14:05:00.123Z"));
+  expect(readTime("2026-11-21T14:05:00+02:00")).toEqual(new Date("2026-11-21T12:05:00Z"));
+  for (const wrong of ["2026-11-21", "2026-11-21T14:05:00", "yesterday", ""])
+    expect(() => readTime(wrong), wrong).toThrow("Must be an RFC 3339 time, such as 2026-11-21T14:05:00Z.");
+});
+
+test("a path is one from the working directory", () => {
+  expect([readPath("/mnt/../wal"), readPath("backups")]).toEqual(["/wal", `${process.cwd()}/backups`]);
+  for (const wrong of ["", "a\0b"]) expect(() => readPath(wrong)).toThrow("Not a path.");
+});
+
+test("a batch has the position slot/number, of the last slot and the last number too", () => {
+  expect(readPosition("1/4711")).toEqual({ slot: 1, batch: 4711n });
+  expect(readPosition("64/999999999999999999")).toEqual({ slot: 64, batch: 999_999_999_999_999_999n });
+  for (const wrong of ["1", "1/", "/1", "100/1", "1/-1", "1/1/1", "1/1234567890123456789"])
+    expect(() => readPosition(wrong), wrong).toThrow("Must be a batch position, such as 1/4711.");
+});
+
+test("an event has a number from 1 on", () => {
+  expect(["1", "4711", "140737488355328"].map(readEventNumber)).toEqual([1n, 4711n, 140_737_488_355_328n]);
+  for (const wrong of ["0", "01", "-1", "1.0", "", "1234567890123456"])
+    expect(() => readEventNumber(wrong), wrong).toThrow("Must be the number of an event.");
+});
+
+test("of a list in one text each is without the blanks around it", () => {
+  expect(readList("transfer.*, order.filled ,*")).toEqual(["transfer.*", "order.filled", "*"]);
+  expect(readNetworks("192.0.2.0/24, 2001:db8::/32").map(({ text }) => text)).toEqual([
+    "192.0.2.0/24",
+    "2001:db8::/32",
+  ]);
 });
