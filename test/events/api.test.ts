@@ -103,6 +103,8 @@ test("filters find what matches", async () => {
       type === "profile" ? object.id === profileId : type === "execution" || object.profile_id === profileId,
     ),
   );
+  expect(await list(`object_id=${id.toUpperCase()}`)).toEqual(ofOrder);
+  expect(await list(`profile_id=${profileId.toUpperCase()}`)).toEqual(await list(`profile_id=${profileId}`));
   const ofDefault = await list("profile_id=default");
   expect(ofDefault).toEqual(await list(`profile_id=${acme.defaultProfile}`));
   expect(ofDefault).not.toEqual([]);

@@ -149,9 +149,12 @@ test("default stands for the DEFAULT profile in every path, body and filter", as
     new Set([acme.defaultProfile, own]),
   );
   expect(await itemsOf("/v2/executions?profile_id=default")).toEqual([]);
-  expect((await itemsOf("/v2/profiles?ids=default")).map(({ id }: { id: string }) => id)).toEqual([
-    acme.defaultProfile,
-  ]);
+  for (const [ids, expected] of [
+    ["ids=default", [acme.defaultProfile]],
+    [`ids=${own}&ids=default`, [acme.defaultProfile, own]],
+  ] as const) {
+    expect((await itemsOf(`/v2/profiles?${ids}`)).map(({ id }: { id: string }) => id)).toEqual(expected);
+  }
 });
 
 test("a list by the profile default keeps its pages", async () => {

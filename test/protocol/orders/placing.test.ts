@@ -115,6 +115,19 @@ test("all fields of an order are echoed: amounts canonical, the rest as sent", a
   expect(await balance("BTC")).toEqual(["9.9", "0.1"]);
 });
 
+test.each([
+  ["2099-12-31T23:59:59.1230001Z", "2099-12-31T23:59:59.124Z"],
+  ["2099-12-31T23:59:59.123000000Z", "2099-12-31T23:59:59.123Z"],
+  ["4102444800001", "2100-01-01T00:00:00.001Z"],
+  // Later than this there is no time.
+  ["9999-12-31T23:59:59.9991Z", "9999-12-31T23:59:59.999Z"],
+])("an order that expires at %s does not do so earlier, at %s", async (sent, expires) => {
+  const { status, body } = await ask(api, "POST", path, {
+    json: { ...LIMIT_BUY, time_in_force: "GTT", expiration_date: sent },
+  });
+  expect([status, body]).toEqual([200, expect.objectContaining({ expiration_date: expires })]);
+});
+
 test("a market buy holds its quote amount plus commission; a market sell holds its base amount", async () => {
   const buy = { side: "BUY", market: "BTCUSD", type: "MARKET", quote_amount: "1000.01" };
   const bought = await ask(api, "POST", path, { json: buy });

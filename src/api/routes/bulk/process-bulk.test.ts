@@ -3,6 +3,7 @@ import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../../test/
 import { until } from "../../../../test/support/until.ts";
 import { OutcomeUnknown } from "../../../postgres/database.ts";
 import type { Transfers } from "../../../transfers/transfers.ts";
+import { FairAdmission } from "../../../web/limits/fair-admission.ts";
 import type { Verify } from "../../access/guard.ts";
 import { createAdmissions } from "../../access/request-admission.ts";
 import { bulkTransferRoutes } from "./bulk-transfers.ts";
@@ -13,8 +14,8 @@ afterEach(() => toy.close());
 const profile = (number: number) => `0190d5a4-0000-7000-8004-00000000000${number}`;
 
 /** A bulk route whose transfers are rejected when they are told to, and the indexes of those that were begun. */
-async function start(verify: Verify = async () => GRANT) {
-  const admissions = createAdmissions();
+async function start(verify: Verify = async () => GRANT, writes?: FairAdmission) {
+  const admissions = { ...createAdmissions(), ...(writes && { writes }) };
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const transfers: { move: Transfers["move"] } = {
@@ -156,6 +157,26 @@ test("an item that fails by a bug is UNKNOWN and logged, and the others are answ
   };
   const unknown = "it is not known whether this was done: check the outcome before you retry";
   expect(await bulk(2)).toMatchObject(problem(503, "Service Unavailable", unknown));
+});
+
+test("items that do not get their turn in time are NOT_TRIED", async () => {
+  const bounds = { most: 10, atOnce: 1, alone: 1, share: 1, shortQueue: 10, expectedMs: 10_000, maxWaitMs: 50 };
+  const writes = new FairAdmission(bounds);
+  const { ends, begun, bulk } = await start(undefined, writes);
+  const answer = bulk(2);
+  await until("one is begun, and the other waits", () => begun.length === 1 && writes.size === 2);
+  await until("it has waited too long", () => writes.size === 1);
+  for (const end of ends) end();
+  const { status, body } = await answer;
+  expect([status, begun]).toEqual([200, [0]]);
+  expect(body).toMatchObject({ counts: { ...COUNTS, rejected: 1, not_tried: 1 } });
+  const detail = "the service is at capacity: too many requests are waiting";
+  expect((body as { items: unknown[] }).items[1]).toEqual({
+    index: 1,
+    ref_id: "1",
+    status: "NOT_TRIED",
+    problem: problem(503, "Service Unavailable", detail).body,
+  });
 });
 
 test("a bulk of which some items were not begun in time tells of those that were", async () => {

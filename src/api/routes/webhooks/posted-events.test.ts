@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import type { CustomerEvent, EventId } from "../../../events/events.ts";
+import type { Instant } from "../../../std/clock.ts";
+import type { Uuid } from "../../../std/id.ts";
+import { createDialect, OWN_WORDS } from "../../../web/dialect/dialect.ts";
+import { ApiDialect } from "../../dialect/api-dialect.ts";
+import { createPostedEvents } from "./posted-events.ts";
+
+const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" as Uuid;
+const TIME = "2026-11-21T09:30:00.000Z";
+const now = Date.parse(TIME) as Instant;
+
+test("what is posted says where it is read, on the paths that its receiver knows", () => {
+  const paths = new Map([
+    ["/v2/events/{id}", "/zz/happenings/{id}"],
+    ["/v2/webhooks/{id}", "/zz/hooks/{id}"],
+  ]);
+  const { bodyOf, testBodyOf } = createPostedEvents({
+    dialect: new ApiDialect(createDialect({ ...OWN_WORDS, paths })),
+    exchange: {} as never,
+    isTest: true,
+    baseUrl: () => "https://api.example",
+    clock: { now: () => now },
+  });
+  const value = { id: ID, nickname: "n", kind: "NORMAL", status: "ACTIVE", createdAt: now, updatedAt: now };
+  const object = { type: "profile", value } as unknown as CustomerEvent["object"];
+  const event: CustomerEvent = {
+    id: ID as EventId,
+    number: 7n,
+    type: "profile.created",
+    createdAt: now,
+    version: 1n,
+    object,
+  };
+  const thin = { id: ID, time: TIME, object: "event", is_test: true };
+  expect(JSON.parse(bodyOf(event, { body: "thin" }))).toEqual({
+    ...thin,
+    type: "profile.created",
+    source: `https://api.example/zz/happenings/${ID}`,
+  });
+  expect(JSON.parse(testBodyOf(ID, { id: ID }))).toEqual({
+    ...thin,
+    type: "webhook.test",
+    source: `https://api.example/zz/hooks/${ID}`,
+  });
+});
