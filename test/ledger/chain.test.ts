@@ -1,15 +1,17 @@
 /** What a batch rests on is checked when it is saved, and a batch that fails takes those behind it with it. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { profileTable } from "../../src/customers/profiles/store.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { keyOf } from "../../src/ledger/tables.ts";
+import { keyOf, readKeys } from "../../src/ledger/tables.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
+import type { Clock, Instant } from "../../src/std/clock.ts";
 import { reject } from "../../src/std/result.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import {
+  ANY_TIME_MS,
   availableUsd,
   movement,
   newId,
@@ -187,6 +189,33 @@ test("a row that another process has changed is locked before decisions for a wh
   expect(ours.events.filter(({ kind }) => kind === "batch_failed").length).toBe(failures);
 });
 
+test("ten seconds after another process has changed it, a row is not locked before decisions any more", async () => {
+  let aheadMs = 0;
+  const clock: Clock = { now: () => (Date.now() + aheadMs) as Instant };
+  const database = db.another();
+  const { lane, fund } = await startLane(database, { clock, toleranceMs: ANY_TIME_MS });
+  const profile = await knownProfile();
+  const [a, b] = newProfiles(2);
+  await fund([a, b], "1000");
+  const send = () => lane.execute(movement({ from: a, to: b, amount: "1", rests: [profileOf(profile)] }));
+  await send();
+  let moved: Promise<unknown> | undefined;
+  await moveWhileSaving(profile, () => {
+    moved = send();
+  });
+  await moved;
+  const transactions = vi.spyOn(database, "transaction");
+  const isLocked = async (): Promise<boolean> => {
+    transactions.mockClear();
+    await send();
+    return transactions.mock.calls.length > 0;
+  };
+  expect(await isLocked()).toBe(true);
+  aheadMs = 10_000;
+  await until("it is not locked any more", async () => !(await isLocked()));
+  await lane.stop();
+});
+
 test("rows read under lock replace rows read earlier without one", async () => {
   const profile = await knownProfile();
   const [a, b] = newProfiles(2);
@@ -224,4 +253,21 @@ test("a batch locks accounts last, as commands that lock rows first do", async (
   await other.query("commit");
   await other.end();
   expect(await outcome).toMatchObject({ kind: "done" });
+});
+
+test("rows of one table are locked in the order of their keys, whatever order they are named and stored in", async () => {
+  const [first, second, third] = newProfiles(3);
+  for (const profile of [third, second, first]) await ours.fund([profile], "1");
+  const other = await openTransaction(db.owner);
+  await other.query("select 1 from account where owner_id = $1 for update", [second]);
+  const keys = [third, first, second].map((profile) => accountKey(profile, USD));
+  const locking = db.database.transaction((transaction) => readKeys(transaction, keys, 1, "for update"));
+  await untilBlocked(db);
+  const free = await other.query("select owner_id from account where owner_id = any($1) for update skip locked", [
+    [first, third],
+  ]);
+  expect(free.rows).toEqual([{ owner_id: third }]);
+  await other.query("commit");
+  await other.end();
+  expect((await locking).map(({ key }) => key)).toEqual([first, second, third].map((profile) => `${profile}/USD`));
 });
