@@ -1,21 +1,36 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Channel } from "./channel.ts";
-import type { Packet, Reader } from "./reader.ts";
+import type { Packet } from "./packet.ts";
+import type { Reader } from "./reader.ts";
 
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
+
+/** The texts of up to 125 bytes, or more than 64 KiB, in frames of a server (RFC 6455, section 5.2). */
+function textsIn(frames: Buffer): string[] {
+  const texts: string[] = [];
+  for (let at = 0; at < frames.length; ) {
+    const short = frames.readUInt8(at + 1);
+    const [head, length] = short < 126 ? [2, short] : [10, Number(frames.readBigUInt64BE(at + 2))];
+    expect([frames.readUInt8(at), short === 126]).toEqual([0x81, false]);
+    texts.push(frames.toString("utf8", at + head, at + head + length).trimEnd());
+    at += head + length;
+  }
+  return texts;
+}
 
 class FakeReader {
   readonly writes: string[] = [];
 
-  send({ messages, bytes }: Packet): void {
-    expect(bytes).toBe(messages.reduce((sum, { length }) => sum + length, 0));
-    this.writes.push(messages.join(" "));
+  send({ frames, messages }: Packet): void {
+    const texts = textsIn(frames);
+    expect(messages).toBe(texts.length);
+    this.writes.push(texts.join(" "));
   }
 }
 
-/** A channel whose state is the number of its last update. */
-function start() {
+/** A channel whose state is the number of its last update, with messages of so many bytes at least. */
+function start(length = 0) {
   let state = 1;
   let tell: (update: number | undefined) => void = () => undefined;
   const channel = new Channel<number, number>({
@@ -29,7 +44,7 @@ function start() {
       };
     },
     snapshot: (at) => [Buffer.from(`snapshot:${at}`)],
-    updates: (update) => [Buffer.from(String(update))],
+    updates: (update) => [Buffer.from(String(update).padEnd(length))],
   });
   const publish = (): void => {
     state += 1;
@@ -68,6 +83,17 @@ test("a hundred readers are sent to in each turn of the event loop, and what is 
   ]);
   await nextTurn();
   expect(early.writes).toEqual(["snapshot:1", "2", "3 4"]);
+});
+
+test("less than a hundred readers are sent to in a turn if that is a mebibyte", async () => {
+  const { publish, join } = start(300_000);
+  const readers = Array.from({ length: 6 }, join);
+  const served = () => readers.filter(({ writes }) => writes.length > 1).length;
+  publish();
+  expect(served()).toBe(4);
+  await nextTurn();
+  expect(served()).toBe(6);
+  expect(readers.map(({ writes }) => writes)).toEqual(new Array(6).fill(["snapshot:1", "2"]));
 });
 
 test("every reader gets every update once and in order, whenever it joins and whatever is missed", async () => {

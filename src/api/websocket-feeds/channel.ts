@@ -1,6 +1,7 @@
 /** One feed of one market and its readers. Each message is serialised once for all of them. */
 import type { Followed, Listener } from "../../exchange/exchange.ts";
-import type { Packet, Reader } from "./reader.ts";
+import { joined, type Packet, packetOf } from "./packet.ts";
+import type { Reader } from "./reader.ts";
 
 /** What a channel subscribes to, and how it is serialised. */
 export interface Source<State, Update> {
@@ -20,8 +21,9 @@ interface Backlog {
   bytes: number;
 }
 
-/** Readers that are sent to in one turn of the event loop: some milliseconds of work over TLS. */
+/** Readers that are sent to in one turn of the event loop, and bytes for all of them: some milliseconds of work over TLS. */
 const READERS_PER_TURN = 100;
+const BYTES_PER_TURN = 1024 * 1024;
 
 /**
  * Sends to many readers in several turns of the event loop, so that other callers do not wait for all of them. What is
@@ -98,11 +100,11 @@ export class Channel<State, Update> {
 
   /** Sends to each reader what it lacks, again and again until none lacks anything. */
   #sendToAll(readers = this.#readers.keys(), until = this.#published): void {
-    let left = READERS_PER_TURN;
+    const left = { readers: READERS_PER_TURN, bytes: BYTES_PER_TURN };
     for (let next = readers.next(); next.done !== true; next = readers.next()) {
-      this.#sendMissing(next.value);
-      left -= 1;
-      if (left === 0) {
+      left.bytes -= this.#sendMissing(next.value);
+      left.readers -= 1;
+      if (left.readers === 0 || left.bytes <= 0) {
         this.#turn = setImmediate(() => this.#sendToAll(readers, until));
         return;
       }
@@ -113,30 +115,34 @@ export class Channel<State, Update> {
     this.#turn = lacking === 0 ? undefined : setImmediate(() => this.#sendToAll());
   }
 
-  #sendMissing(reader: Reader): void {
+  /** @returns the bytes that it was sent */
+  #sendMissing(reader: Reader): number {
     const had = this.#readers.get(reader) ?? this.#published;
-    if (had === this.#published) return;
+    if (had === this.#published) return 0;
     this.#readers.set(reader, this.#published);
-    if (had < this.#restartedAt) this.#sendBacklog(reader);
-    else reader.send(this.#lastPackets(this.#published - had));
+    if (had < this.#restartedAt) return this.#sendBacklog(reader);
+    const packet = this.#lastPackets(this.#published - had);
+    reader.send(packet);
+    return packet.frames.length;
   }
 
   /** The last packets as one: many readers lack the same ones. */
   #lastPackets(count: number): Packet {
     const published = this.#published;
     if (this.#merged?.count !== count || this.#merged.published !== published) {
-      const packet = packetOf(this.#unsent.slice(-count).flatMap(({ messages }) => messages));
+      const packet = joined(this.#unsent.slice(-count));
       this.#merged = { count, published, packet };
     }
     return this.#merged.packet;
   }
 
-  #sendBacklog(reader: Reader): void {
+  #sendBacklog(reader: Reader): number {
     this.#backlog ??= this.#newBacklog();
-    if (this.#backlog === undefined) return;
-    const { first, since } = this.#backlog;
+    if (this.#backlog === undefined) return 0;
+    const { first, since, bytes } = this.#backlog;
     for (const packet of [first, ...since]) reader.send(packet);
     this.#served(reader);
+    return first.frames.length + bytes;
   }
 
   /** Undefined while the state is unknown. Expensive for a deep book, which has to be sorted. */
@@ -149,12 +155,9 @@ export class Channel<State, Update> {
     const backlog = this.#backlog;
     if (backlog === undefined) return;
     backlog.since.push(packet);
-    backlog.messages += packet.messages.length;
-    backlog.bytes += packet.bytes;
-    if (backlog.messages > MAX_BACKLOG_MESSAGES || backlog.bytes > backlog.first.bytes / 2) this.#backlog = undefined;
+    backlog.messages += packet.messages;
+    backlog.bytes += packet.frames.length;
+    if (backlog.messages > MAX_BACKLOG_MESSAGES || backlog.bytes > backlog.first.frames.length / 2)
+      this.#backlog = undefined;
   }
-}
-
-function packetOf(messages: readonly Buffer[]): Packet {
-  return { messages, bytes: messages.reduce((sum, { length }) => sum + length, 0) };
 }

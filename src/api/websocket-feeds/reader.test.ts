@@ -6,6 +6,7 @@ import { WebSocket } from "ws";
 import { until } from "../../../test/support/until.ts";
 import { boundConnections } from "../../web/connections/connections.ts";
 import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
+import { packetOf } from "./packet.ts";
 import { Reader } from "./reader.ts";
 
 const BOUNDS = { slackBytes: 1e6, mostReceived: 60, mostReceivedBytes: 8_192, closeMs: 1_000 };
@@ -105,7 +106,8 @@ test("what a reader sends is counted per beat, so a reader that answers pings is
 
 /** A reader on a connection that a test makes up: what it has been sent and not taken, and how it was closed. */
 function fakeReader(bounds: Partial<typeof BOUNDS> = {}) {
-  const socket = new Socket();
+  const writes: Buffer[] = [];
+  const socket = Object.assign(new Socket(), { write: (bytes: Buffer) => writes.push(bytes) > 0 });
   const closings: string[] = [];
   const webSocket = Object.assign(new EventEmitter(), {
     readyState: WebSocket.OPEN as number,
@@ -116,22 +118,32 @@ function fakeReader(bounds: Partial<typeof BOUNDS> = {}) {
   const reader = new Reader(webSocket as unknown as WebSocket, socket, { ...BOUNDS, ...bounds }, (error) => {
     throw error;
   });
-  return { reader, webSocket, socket, closings };
+  return { reader, webSocket, socket, closings, writes };
 }
 
 test("a reader may leave unread a mebibyte and the largest message that it was sent, and is closed beyond", () => {
   const { reader, webSocket, closings } = fakeReader({ slackBytes: 100 });
-  for (const bytes of [5_000, 10]) reader.send({ messages: [], bytes });
+  const packet = (bytes: number) => ({ frames: Buffer.alloc(bytes), messages: 1 });
+  for (const bytes of [5_000, 10]) reader.send(packet(bytes));
   webSocket.bufferedAmount = 5_100;
-  reader.send({ messages: [], bytes: 10 });
+  reader.send(packet(10));
   expect([reader.disconnectReason, closings]).toEqual([undefined, []]);
   webSocket.bufferedAmount = 5_101;
-  reader.send({ messages: [], bytes: 10 });
+  reader.send(packet(10));
   expect([reader.disconnectReason, closings]).toEqual([
     "too_slow",
     ["1013 too slow: reconnect and start from a new snapshot"],
   ]);
   webSocket.emit("close");
+});
+
+test("a thousand messages are framed once for all readers, and are one write to each", () => {
+  const texts = Array.from({ length: 1_000 }, (_, i) => Buffer.from("x".repeat(i)));
+  const packet = packetOf(texts);
+  const readers = Array.from({ length: 3 }, () => fakeReader());
+  for (const { reader } of readers) reader.send(packet);
+  expect(packet.messages).toBe(1_000);
+  for (const { writes } of readers) expect([writes.length, writes[0] === packet.frames]).toEqual([1, true]);
 });
 
 test("a reader that does not answer the close frame is cut off", async () => {

@@ -9,12 +9,7 @@ import type { Socket } from "node:net";
 import { WebSocket } from "ws";
 import { reportFlood } from "../../web/connections/connections.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
-
-/** Messages that are sent together. */
-export interface Packet {
-  readonly messages: readonly Buffer[];
-  readonly bytes: number;
-}
+import type { Packet } from "./packet.ts";
 
 export interface ReaderBounds {
   /** Unsent bytes that a reader may have beyond the largest packet it was sent. */
@@ -107,17 +102,16 @@ export class Reader {
     }
   }
 
-  #send({ messages, bytes }: Packet): void {
+  #send({ frames }: Packet): void {
     if (this.#webSocket.readyState !== WebSocket.OPEN) return;
     if (this.#webSocket.bufferedAmount > this.#bounds.slackBytes + this.#largest) {
       this.#disconnectReason = "too_slow";
       this.close(TRY_AGAIN_LATER, "too slow: reconnect and start from a new snapshot");
       return;
     }
-    this.#largest = Math.max(this.#largest, bytes);
-    this.#socket.cork();
-    for (const message of messages) this.#webSocket.send(message, { binary: false });
-    this.#socket.uncork();
+    this.#largest = Math.max(this.#largest, frames.length);
+    // `ws` keeps back nothing of an open connection that is not compressed, so that pings and these are in order.
+    this.#socket.write(frames);
   }
 
   #heartbeat(): void {
