@@ -254,6 +254,7 @@ test("a lane that is stopped while it reconnects leaves no connection and no tim
   await stopped;
   expect(timers.length).toBeGreaterThan(0);
   expect(cleared.mock.calls.map(([timer]) => timer)).toEqual(expect.arrayContaining(timers));
+  await until("it has ended what it had begun", () => ours.events.some(({ kind }) => kind === "recovered"));
   await until("its connections are closed", async () => (await laneConnections(db.owner)) === 0);
 });
 

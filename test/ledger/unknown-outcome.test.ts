@@ -161,6 +161,19 @@ test("a batch without an answer for nine seconds is lost, though its connection 
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
 });
 
+test("a command whose rows cannot be read fails at once", async () => {
+  const [from, to] = newProfiles(2);
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("lock table account in access exclusive mode");
+  const received = ours.lane.execute(movement({ from, to, amount: "4" })).catch((error: Error) => error);
+  await untilBlocked(db);
+  relay.cut();
+  // Not at its deadline.
+  expect(await received).toMatchObject({ name: "Unavailable", message: expect.not.stringContaining("not in time") });
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+});
+
 test("a clock that is set back does not extend the wait for an unavailable database", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
