@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { readPayout, resultText } from "./payout-file.ts";
+
+const ID = "0190d5a4-1111-7000-8000-000000000004";
+const HEAD = "ref_id,amount,asset,from_profile_id,to_profile_id";
+const line = (refId: string): string => `${refId},5,USD,default,${ID}`;
+const item = (refId: string) => ({
+  ...{ ref_id: refId, amount: "5", asset: "USD", from_profile_id: "default", to_profile_id: ID },
+});
+
+test("a line is the body of a transfer, with every column that there may be, and empty cells are absent", () => {
+  const ids = "from_identity_id,from_account_id,to_identity_id,to_account_id";
+  const pairs = "metadata.a,metadata.b.c,recipient_metadata.d";
+  // As spreadsheets write it: with a byte order mark, and quotes around what needs none.
+  const text = `\ufeff"ref_id"${HEAD.slice("ref_id".length)},${ids},${pairs}\r\n${line("one")},i,j,k,l,"m ""n""", o ,p\r\n\r\n${line("two")},,,,,,,\r\n`;
+  const { columns, lines, wrong } = readPayout(text);
+  expect([columns, wrong]).toEqual([`${HEAD},${ids},${pairs}`.split(","), []]);
+  const details = { from_identity_id: "i", from_account_id: "j", to_identity_id: "k", to_account_id: "l" };
+  expect(lines.map((each) => [each.number, each.item, each.result])).toEqual([
+    [
+      2,
+      { ...item("one"), ...details, metadata: { a: 'm "n"', "b.c": "o" }, recipient_metadata: { d: "p" } },
+      undefined,
+    ],
+    [4, item("two"), undefined],
+  ]);
+});
+
+test("a result has the lines as they were, and what became of each, and is read as it was written", () => {
+  const notes = ["plain", '"a, b"', '"he said ""c"""', '"d\ne"'];
+  const text = [`${HEAD},metadata.note`, ...notes.map((note, i) => `${line(`r-${i}`)},${note}`)].join("\n");
+  const payout = readPayout(text);
+  const results = [
+    { status: "COMPLETED", transferId: ID },
+    { status: "REJECTED", detail: 'profile "x", not found' },
+    { status: "EXISTS", transferId: ID, detail: "earlier" },
+    undefined,
+  ];
+  const written = resultText(payout, (each) => results[payout.lines.indexOf(each)]);
+  expect(written).toBe(
+    [
+      `${HEAD},metadata.note,status,transfer_id,detail`,
+      `${line("r-0")},plain,COMPLETED,${ID},`,
+      `${line("r-1")},"a, b",REJECTED,,"profile ""x"", not found"`,
+      `${line("r-2")},"he said ""c""",EXISTS,${ID},earlier`,
+      `${line("r-3")},"d\ne",,,`,
+      "",
+    ].join("\n"),
+  );
+  const again = readPayout(written);
+  expect(again.columns).toEqual(payout.columns);
+  expect(again.lines.map((each) => each.item)).toEqual(payout.lines.map((each) => each.item));
+  expect(again.lines.map(({ result }) => result)).toEqual([
+    { status: "COMPLETED", transferId: ID, detail: undefined },
+    { status: "REJECTED", transferId: undefined, detail: 'profile "x", not found' },
+    { status: "EXISTS", transferId: ID, detail: "earlier" },
+    undefined,
+  ]);
+  expect(resultText(again, ({ result }) => result)).toBe(written);
+});
+
+test("a file without transfers is none", () => {
+  expect(readPayout(`${HEAD}\n`)).toEqual({ columns: [], lines: [], wrong: ["the file has no transfers"] });
+  expect(readPayout("").wrong).toEqual(
+    ["from_profile_id", "to_profile_id", "amount", "asset", "ref_id"].map(
+      (name) => `line 1: there is no column ${name}`,
+    ),
+  );
+});

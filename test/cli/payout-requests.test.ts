@@ -1,0 +1,111 @@
+/** What `parbook payout run` sends to a service, and when it sends again (docs/payouts.md). */
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
+import { run } from "./in-process.ts";
+
+const [PROFILE, CLIENT, SECRET] = ["0190d5a4-1111-7000-8000-000000000004", "acme", "the secret"];
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "payout-requests-"));
+  await writeFile(join(folder, "acme.secret"), `${SECRET}\n`);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const HEAD = "from_profile_id,to_profile_id,amount,asset,ref_id,metadata.note";
+
+async function file(name: string, ...lines: string[]): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, `${lines.join("\n")}\n`);
+  return path;
+}
+
+const payout = (path: string, url: string, ...more: string[]) =>
+  run([
+    ...["payout", "run", path, "--client", CLIENT, "--secret-file", join(folder, "acme.secret")],
+    ...["--url", url, ...more],
+  ]);
+
+const urlOfServer = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+test("each bulk has the scope, the path and the body that its kind needs, and no result is written of what was tried", async () => {
+  const requests: [path: string | undefined, authorization: string | undefined, body: string][] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request.setEncoding("utf8")) body += piece;
+    requests.push([request.url, request.headers.authorization, body]);
+    const answer = request.url === "/oauth2/token" ? { access_token: "t" } : { items: [{ status: "WOULD_COMPLETE" }] };
+    response.end(JSON.stringify(answer));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const path = await file("bodies.csv", HEAD, `default,${PROFILE},1,USD,bodies-1,note`);
+  const item = {
+    ...{ from_profile_id: "default", to_profile_id: PROFILE, amount: "1", asset: "USD" },
+    ...{ ref_id: "bodies-1", metadata: { note: "note" } },
+  };
+  for (const kind of ["internal", "platform"]) {
+    // With a slash at the end, as it is copied from a browser.
+    const { exitCode } = await payout(path, `${urlOfServer(server)}/`, "--dry-run", "--kind", kind);
+    const [[, , form], [where, authorization, body]] = requests.splice(0) as [
+      (typeof requests)[0],
+      (typeof requests)[0],
+    ];
+    expect(Object.fromEntries(new URLSearchParams(form))).toEqual({
+      grant_type: "client_credentials",
+      client_id: CLIENT,
+      client_secret: SECRET,
+      scope: `transfer:write_${kind}_transfer`,
+    });
+    expect([exitCode, where, authorization]).toEqual([0, `/v2/transfer/${kind}/bulk`, "Bearer t"]);
+    expect(JSON.parse(body)).toEqual({ mode: "independent", dry_run: true, items: [item] });
+  }
+  server.close();
+  await expect(stat(join(folder, "bodies.result.csv"))).rejects.toThrow("ENOENT");
+});
+
+test("it waits as long as the service says, longer after each attempt, and gives up what cannot pass", async () => {
+  const pauses: number[] = [];
+  const pausing = vi.spyOn(BulkClient.prototype, "pause").mockImplementation(async (attempt, asked) => {
+    pauses.push(pauseMs(attempt, asked));
+  });
+  onTestFinished(() => pausing.mockRestore());
+  const path = await file("patient.csv", HEAD, `default,${PROFILE},1,USD,patient-1,`);
+  const result = join(folder, "elsewhere.csv");
+  const sent = async (statuses: readonly number[], last: string, retryAfter: string) => {
+    pauses.length = 0;
+    let bulks = 0;
+    const server = createServer((request, response) => {
+      request.resume();
+      const isToken = request.url === "/oauth2/token";
+      const status = isToken ? 200 : (statuses[bulks++] ?? 200);
+      const body = isToken ? { access_token: "t" } : { detail: "not now", items: [{ status: last }] };
+      response.writeHead(status, { "retry-after": retryAfter }).end(JSON.stringify(body));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { exitCode, stdout, stderr } = await payout(path, urlOfServer(server), "--result", result);
+    server.close();
+    return { exitCode, said: (stdout + stderr).split("\n")[0], bulks, pauses: [...pauses] };
+  };
+  expect(await sent([429, 408, 503, 500], "COMPLETED", "0")).toEqual({
+    ...{ exitCode: 0, said: "1 lines: 1 COMPLETED", bulks: 5, pauses: [500, 1_000, 2_000, 4_000] },
+  });
+  expect(await readFile(result, "utf8")).toContain(",patient-1,,COMPLETED,,");
+  expect((await stat(result)).mode & 0o777).toBe(0o600);
+  expect((await sent([429], "COMPLETED", "40")).pauses).toEqual([40_000]);
+  const denied = "the service answers 401: not now: 0 of 1 lines were answered";
+  expect(await sent([401, 401, 401], "COMPLETED", "0")).toMatchObject({ exitCode: 1, said: denied, bulks: 3 });
+  const gone = "the service answers 404: not now: 0 of 1 lines were answered";
+  expect(await sent([404], "COMPLETED", "0")).toMatchObject({ exitCode: 1, said: gone, bulks: 1 });
+  // What is not known is sent again, eight times in all.
+  expect(await sent([], "UNKNOWN", "0")).toEqual({
+    ...{ exitCode: 1, said: "1 lines: 1 UNKNOWN", bulks: 8 },
+    pauses: [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000],
+  });
+  expect(await readFile(result, "utf8")).toContain(",patient-1,,UNKNOWN,,");
+});
