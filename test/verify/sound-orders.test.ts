@@ -9,6 +9,7 @@ import { verifyAll } from "../../src/verify/verify.ts";
 import { Desk, limit, openPair } from "../support/exchange/trading.ts";
 import { TESTER } from "../support/movements.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 const MARKET = "ETHUSD";
 
@@ -78,5 +79,22 @@ test("with a rebate that is capped by a commission which was agreed on since", a
   const { body } = await service.call("GET", path, { as: old.customer.token });
   // 0.0008 of 110 would be 0.088.
   expect(body.items).toMatchObject([{ commission: "0", rebate: "0.066" }]);
+  await expectSound();
+});
+
+test("with conversions that were settled for another profile and for their own", async () => {
+  const profile_id = await service.profile(taker.customer, { USD: "10" });
+  const conversion = { profile_id, source_asset: "USD", target_asset: "USDP" };
+  for (const body of [
+    { ...conversion, amount: "3", recipient_profile_id },
+    { ...conversion, amount: "4" },
+  ]) {
+    const as = taker.customer.token;
+    const { body: made } = await service.call("POST", "/v2/conversion/stablecoins", { as, body });
+    await until("it is settled", async () => {
+      const read = await service.call("GET", `/v2/conversion/stablecoins/${made.id}`, { as });
+      return read.body.status === "SETTLED";
+    });
+  }
   await expectSound();
 });
