@@ -1,16 +1,19 @@
 /** The commands about checkpoints, as processes, on a database of their own. */
 
-import { createPrivateKey } from "node:crypto";
+import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
-import { readCheckpoint, signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
+import { readLastVerify } from "../../src/verify/last-verify.ts";
+import { keyIdOf, readCheckpoint, signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { newId } from "../support/movements.ts";
 import { unwrap } from "../support/results.ts";
 import { urlOf } from "../support/service.ts";
 import { makeSmallBooks } from "../verify/small-ledger.ts";
+import { run } from "./in-process.ts";
 import { answerOf, parbook } from "./parbook.ts";
 
 let db: TestDatabase;
@@ -20,11 +23,13 @@ let settings: Record<string, string>;
 beforeAll(async () => {
   db = await testDatabase();
   folder = await mkdtemp(join(tmpdir(), "parbook-checkpoint-"));
-  settings = { PARBOOK_DATABASE_URL: urlOf(db), PARBOOK_LOG_LEVEL: "error" };
+  settings = { PARBOOK_DATABASE_URL: urlOf(db), PARBOOK_DATA_DIR: folder, PARBOOK_LOG_LEVEL: "error" };
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
   const books = await makeSmallBooks(db.database);
   await books.close();
 });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await db.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -48,6 +53,17 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
 
   // As if the slot had been another one when its head was noted.
   const { ledgerId, at } = unwrap(readCheckpoint(await readFile(file, "utf8")));
+  // For the metrics of the service.
+  const finishedAt = expect.any(Number);
+  expect(await readLastVerify(folder)).toEqual({ finishedAt, sound: true, checkpointAt: at });
+  const unsigned = await run(["verify", "--checkpoint", file]);
+  expect([unsigned.exitCode, unsigned.stdout.trimEnd().split("\n").slice(-2)]).toEqual([
+    0,
+    [
+      `The chains were compared with the checkpoint of ${formatInstant(at)}, whose signature was not checked (no --key).`,
+      "The ledger is sound.",
+    ],
+  ]);
   const privateKey = createPrivateKey(await readFile(key));
   const heads = [{ slot: 1, n: 0n, hash: Buffer.alloc(32) }];
   // One that was made later than now is not the one before, whatever its heads are.
@@ -73,6 +89,7 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
     ),
   );
   expect(stdout).not.toContain("ends before");
+  expect(await readLastVerify(folder)).toEqual({ finishedAt, sound: false, checkpointAt: at });
 
   // As after a restore to a moment before it.
   const lost = [{ slot: 1, n: 1_000_000n, hash: Buffer.alloc(32) }];
@@ -83,4 +100,43 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
   expect((await parbook(settings, ...verify)).stdout).toContain(
     "\nThe ledger ends before the checkpoint. If it was restored to an earlier moment, that is what the restore lost: ",
   );
+});
+
+test("a checkpoint of another ledger, that is too old or that another key has signed is rejected", async () => {
+  const [key, file] = [join(folder, "own.key"), join(folder, "own.checkpoint")];
+  await run(["checkpoint", "--new-key", key]);
+  const make = ["checkpoint", "--key", key, "--file", file];
+  const verify = ["verify", "--checkpoint", file, "--key", `${key}.pub`];
+  expect((await run(make)).exitCode).toBe(0);
+  const checkpoint = unwrap(readCheckpoint(await readFile(file, "utf8")));
+  const privateKey = createPrivateKey(await readFile(key));
+  const rejected = (why: string) => ({ exitCode: 1, stdout: "", stderr: `${file} ${why}\n` });
+
+  const ledgerId = newId();
+  await writeFile(file, signCheckpoint({ ...checkpoint, ledgerId }, privateKey));
+  const foreign = rejected(`belongs to ledger ${ledgerId}, but this database is ${checkpoint.ledgerId}`);
+  for (const argv of [make, verify]) expect(await run(argv)).toEqual(foreign);
+
+  const at = (checkpoint.at - 3_600_000) as Instant;
+  await writeFile(file, signCheckpoint({ ...checkpoint, at }, privateKey));
+  expect(await run([...verify, "--max-age", "59m"])).toEqual(
+    rejected(`is older than --max-age: it is from ${formatInstant(at)}`),
+  );
+  expect((await run([...verify, "--max-age", "2h"])).exitCode).toBe(0);
+
+  const other = generateKeyPairSync("ed25519");
+  await writeFile(file, signCheckpoint(checkpoint, other.privateKey));
+  const signed = rejected(`is signed by key ${keyIdOf(other.publicKey)}, not by ${keyIdOf(privateKey)}`);
+  for (const argv of [make, verify]) expect(await run(argv)).toEqual(signed);
+});
+
+test.each([
+  [["checkpoint"], "give --key and --file, or --new-key alone"],
+  [["checkpoint", "--key", "a"], "give --key and --file, or --new-key alone"],
+  [["checkpoint", "--file", "a"], "give --key and --file, or --new-key alone"],
+  [["checkpoint", "--new-key", "a", "--key", "b", "--file", "c"], "give --key and --file, or --new-key alone"],
+  [["verify", "--key", "a"], "--key and --max-age need --checkpoint"],
+  [["verify", "--max-age", "7d"], "--key and --max-age need --checkpoint"],
+])("parbook %j is wrong usage", async (argv, why) => {
+  expect(await run(argv)).toEqual({ exitCode: 2, stdout: "", stderr: `${why}\n` });
 });

@@ -4,10 +4,10 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { exportJournals } from "../../src/accounting/export.ts";
 import { systemClock } from "../../src/std/clock.ts";
-import { signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
+import { keyIdOf, signCheckpoint } from "../../src/verify/signed-checkpoint.ts";
 import { takeCheckpoint } from "../../src/verify/take-checkpoint.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -15,6 +15,7 @@ import { newId } from "../support/movements.ts";
 import { required } from "../support/required.ts";
 import { urlOf } from "../support/service.ts";
 import { makeSmallBooks } from "../verify/small-ledger.ts";
+import { run } from "./in-process.ts";
 import { parbook, parbookInto } from "./parbook.ts";
 
 let db: TestDatabase;
@@ -56,6 +57,29 @@ test("the export covers the ledger as it is, or as of a checkpoint that it conta
   const { exitCode, stdout, stderr } = await parbook(settings, ...command, "--checkpoint", theirs);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
   expect(stderr).toContain(`${theirs} belongs to ledger ${ledgerId}, but this database is ${checkpoint.ledgerId}\n`);
+
+  // Those in this process come before anything is written.
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const rejected = async (...argv: string[]) => {
+    const { exitCode, stdout, stderr } = await run([...command, ...argv]);
+    expect(stdout).toBe("");
+    return [exitCode, stderr];
+  };
+  const [lost, key] = [join(folder, "lost"), join(folder, "key.pub")];
+  const heads = checkpoint.heads.map((head) => ({ ...head, hash: Buffer.alloc(32) }));
+  await writeFile(lost, signCheckpoint({ ...checkpoint, heads }, privateKey));
+  expect(await rejected("--checkpoint", lost)).toEqual([
+    1,
+    `the ledger does not contain ${lost}. For details: parbook verify --checkpoint ${lost}\n`,
+  ]);
+  const other = generateKeyPairSync("ed25519").publicKey;
+  await writeFile(key, other.export({ type: "spki", format: "pem" }));
+  expect(await rejected("--checkpoint", ours, "--key", key)).toEqual([
+    1,
+    `${ours} is signed by key ${keyIdOf(privateKey)}, not by ${keyIdOf(other)}\n`,
+  ]);
+  expect(await rejected("--key", key)).toEqual([2, "--key needs --checkpoint\n"]);
   await expectBooksBalance(db.database);
 });
 
@@ -66,6 +90,12 @@ test("an export to a full disk fails with one line", async (context) => {
     exitCode: 1,
     stdout: "",
     stderr: "standard output cannot be used: no space left on device (write: ENOSPC)\n",
+  });
+  // Of what was done before, only the result is lost.
+  expect(await parbookInto("/dev/full", settings, "customer", "create", "--name", "Full disk")).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: "the command succeeded, but its result could not be written (ENOSPC)\n",
   });
 });
 

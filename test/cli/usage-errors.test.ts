@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { run } from "./in-process.ts";
 import { dataDirectory, parbook, parbookUnread } from "./parbook.ts";
 
 const ANY_PORTS = { PARBOOK_PORT: "0", PARBOOK_AUTH_PORT: "0" };
@@ -126,4 +127,26 @@ test("what has another name here is answered with that name, and a wrong coin wi
       "error: option '--coin <code>' argument 'acme' is invalid. Must be a code of 2 to 13 capitals or digits, such as ACMEUSD.\n(use --help for usage)\n",
     ),
   );
+});
+
+const DATABASE = "postgres://parbook@127.0.0.1:1/parbook";
+
+test.each<[string[], Record<string, string>, string]>([
+  [
+    ["migrate"],
+    { PARBOOK_MODE: "production", PARBOOK_DATABASE_URL: DATABASE },
+    "set PARBOOK_MIGRATE_URL to the address of the database as the owner of its tables",
+  ],
+  [
+    ["restore", "backup", "--until", "2026-11-21T14:05:00Z"],
+    {},
+    "--until needs --wal: a backup alone restores to the time it ended",
+  ],
+  [["restore", "backup", "--wal", "/mnt/a b"], {}, "--wal: the path may contain only letters, digits and ._-/"],
+])("parbook %j is wrong usage before anything is opened", async (argv, settings, why) => {
+  for (const [name, value] of Object.entries({ PARBOOK_DATA_DIR: join(data.path, "none"), ...settings }))
+    vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(await run(argv)).toEqual({ exitCode: 2, stdout: "", stderr: `${why}\n` });
+  expect(existsSync(join(data.path, "none"))).toBe(false);
 });

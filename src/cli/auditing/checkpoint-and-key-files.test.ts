@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,6 +48,18 @@ test.each([
 ])("%s is rejected with the key %s", async (file, key, sentence) => {
   const rejected = readPublicKey(at(key)).then((publicKey) => readSigned(at(file), publicKey));
   await expect(rejected).rejects.toMatchObject({ name: "CommandRejected", message: expect.stringMatching(sentence) });
+});
+
+test("a key of another kind is none", async () => {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  await writeFile(at("ec"), privateKey.export({ type: "pkcs8", format: "pem" }));
+  await writeFile(at("ec.pub"), publicKey.export({ type: "spki", format: "pem" }));
+  const rejected = (kind: string, name: string) => ({
+    name: "CommandRejected",
+    message: `${at(name)} is not a ${kind} key written by parbook checkpoint --new-key`,
+  });
+  await expect(readPrivateKey(at("ec"))).rejects.toMatchObject(rejected("private", "ec"));
+  await expect(readPublicKey(at("ec.pub"))).rejects.toMatchObject(rejected("public", "ec.pub"));
 });
 
 test("a public key does not sign", async () => {
