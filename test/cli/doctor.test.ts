@@ -101,6 +101,30 @@ test("a migrated database that only a test would use: what is wrong, as a termin
   expect(all).not.toContain("commits wait for a standby");
 });
 
+test("the report says of which mode, database and Node it is", async () => {
+  onTestServer();
+  const [version] = await db.owner.rows<{ postgres: string }>("select current_setting('server_version') as postgres");
+  const asked = async () => {
+    const { mode, postgres, node } = JSON.parse((await run(["doctor", "--json"])).stdout);
+    return { mode, postgres, node };
+  };
+  const place = { ...version, node: process.versions.node };
+  expect(await asked()).toEqual({ mode: "production", ...place });
+  vi.stubEnv("PARBOOK_MODE", "sandbox");
+  expect(await asked()).toEqual({ mode: "sandbox", ...place });
+});
+
+test.each([
+  [1_500, "ahead of"],
+  [-1_500, "behind"],
+])("a clock that differs by %d ms is said to be %s the database's", async (aheadMs, side) => {
+  onTestServer();
+  setClock(aheadMs);
+  expect((await examine()).said).toContainEqual(
+    expect.stringMatching(`^warning clock-drift: this clock is 1[45][0-9]{2} ms ${side} the database's$`),
+  );
+});
+
 test("what is accepted by name is no warning any more", async () => {
   onTestServer();
   vi.stubEnv("PARBOOK_ACCEPT", "fsync, no-standby,archive-off,checksums");
@@ -142,6 +166,34 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     () => db.owner.rows("update migration set number = number + 1000"),
     () => db.owner.rows("update migration set number = number - 1000"),
     ["fatal schema: the database has migration"],
+  ],
+  [
+    "a database that was never migrated",
+    () => db.owner.rows("alter table migration rename to no_migration"),
+    () => db.owner.rows("alter table no_migration rename to migration"),
+    ["fatal schema: the database lacks 0001-schema.sql"],
+  ],
+  [
+    "a client of a sandbox's demo in the database",
+    () =>
+      db.owner.rows(
+        `with demo as (insert into customer (id, name, created_at) values (gen_random_uuid(), 'Demo', now()) returning id)
+         insert into client (client_id, customer_id, scopes, created_at) select 'acme-1a2b3c', id, '{*}', now() from demo`,
+      ),
+    async () => {
+      await db.owner.rows("delete from client");
+      await db.owner.rows("delete from customer");
+    },
+    ["fatal sandbox-data: the database contains the demo of a sandbox (acme-1a2b3c)"],
+  ],
+  [
+    "a certificate and a dialect that are not there",
+    async () => {
+      vi.stubEnv("PARBOOK_DIALECT", join(directory, "dialect.json"));
+      for (const each of ["CERT", "KEY"]) vi.stubEnv(`PARBOOK_TLS_${each}`, join(directory, "none.pem"));
+    },
+    async () => undefined,
+    ["fatal settings: PARBOOK_TLS_CERT ", "fatal settings: PARBOOK_DIALECT "],
   ],
   [
     "a read-only database",
