@@ -179,6 +179,22 @@ test("the transaction that a withdrawal got with a later step makes it no other"
   expect((await run(withdraw)).stderr.trim()).toBe(`ref_id "chain-4" was already used for this: transfer ${id}`);
 });
 
+test("what was done is said in one line: recorded, or only requested", async () => {
+  const said = async (...argv: string[]) => (await run(argv)).stdout.replace(/[0-9a-f-]{36}/, "ID");
+  expect(await said("deposit", ...of("USD", "5"))).toBe("deposited 5 USD: transfer ID\n");
+  expect(await said("withdraw", ...of("USD", "1.50"))).toBe("withdrawn 1.5 USD: transfer ID\n");
+  expect(await said("withdraw", ...of("USD", "1"), "--pending")).toBe("requested: withdraw 1 USD: transfer ID\n");
+  expect(await said("deposit", ...of("USD", "1"), "--pending")).toBe("requested: deposit 1 USD: transfer ID\n");
+});
+
+test("what is no stablecoin is valued at the last price in USD", async () => {
+  await db.owner.rows(
+    "insert into market_head values ('BTCUSD', 1, 20000, 7, 1, 1, 1, 1), ('BTCEUR', 1, 30000, 7, 1, 1, 1, 1)",
+  );
+  expect(await recordOf("deposit", ...of("BTC", "0.5"))).toMatchObject({ notional_value: "10000" });
+  await db.owner.rows("delete from market_head");
+});
+
 test("another output of a transaction is another deposit", async () => {
   const other = [...ON_CHAIN.slice(0, -1), "4"];
   expect(await recordOf("deposit", ...of("USDG", "1"), ...other)).toMatchObject({ crypto_tx_index: "4" });
@@ -224,6 +240,20 @@ test("the operator sets fees, and a rejected change says why", async () => {
   const unknown = await run(["fee", "list", "NOPEUSD"]);
   const nobodys = ["--customer", NOBODY, "--taker-rate", "0.1", "--maker-rebate", "0"];
   const stranger = await run(["fee", "agree", "ETHUSD", ...nobodys]);
+  expect((await run(["fee", "agree", "ETHUSD", ...rates, "0.0005"])).stdout.split("\n")).toEqual([
+    `customer ${made.id} (Desk) pays 0.001 as taker on ETHUSD and receives 0.0005 as maker.`,
+    "It applies to new orders, on every node within 10 seconds.",
+    "",
+  ]);
+  const errorOf = async (...given: string[]) => (await run(["fee", "set", "ETHUSD", ...given])).stderr;
+  expect(await errorOf("5:0.004:0.0002")).toBe("one tier must start at 0, such as 0:0.0035:0.0003\n");
+  expect(await errorOf("0:0.004:0.0002", "5:0.004:0.0002", "5:0.003:0")).toBe("two tiers start at 5\n");
+  const many = Array.from({ length: 51 }, (_, volume) => `${volume}:0.004:0.0002`);
+  expect(await errorOf(...many)).toBe("a market has at most 50 tiers\n");
+  expect((await run(["fee", "set", "ETHUSD", ...tiers])).stdout.split("\n").slice(-2)).toEqual([
+    "It applies to new orders, on every node within 10 seconds.",
+    "",
+  ]);
   expect(prose.stdout).toBe(
     [
       "30-day volume  taker rate  maker rebate",
