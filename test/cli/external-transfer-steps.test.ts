@@ -1,4 +1,5 @@
 /** The operator takes deposits and withdrawals through their steps, and holds money (docs/withdrawals.md). */
+import { userInfo } from "node:os";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -55,13 +56,16 @@ test("a withdrawal is requested, approved, sent and completed, and each step say
     status: "PENDING",
     status_details: { progress: { step: "REQUESTED", message: "Waiting for approval" } },
   });
+  expect((await run(["transfer", "approve", id])).stdout).toBe(`transfer ${id} of 10 USD is approved\n`);
   expect(await json("transfer", "approve", id)).toMatchObject({
     status: "PENDING",
     status_details: { progress: { step: "APPROVED" } },
   });
-  expect(await json("transfer", "send", id, "--tx-hash", "0xabc")).toMatchObject({
+  expect(await errorOf("transfer", "send", id, "--tx-index", "3")).toBe("--tx-index needs --tx-hash");
+  expect(await json("transfer", "send", id, "--tx-hash", "0xabc", "--tx-index", "3")).toMatchObject({
     status: "PENDING",
     crypto_tx_hash: "0xabc",
+    crypto_tx_index: "3",
     status_details: { progress: { step: "SENT", message: "Sent, not confirmed yet" } },
   });
   const completed = await json<Record>("transfer", "complete", id);
@@ -98,11 +102,27 @@ test("a transfer that is not there, or was complete when it was recorded, takes 
 });
 
 test("what is held of a profile has its reason, and a legal hold is placed once and lifted", async () => {
-  const { id: waiting } = await json<Record>("withdraw", ...of("3"), "--pending");
+  const { id: waiting } = await json<Record>(
+    "withdraw",
+    ...of("3"),
+    "--pending",
+    "--memo",
+    "rent",
+    "--ref-id",
+    "rent-1",
+  );
   const { id: approved } = await json<Record>("withdraw", ...of("4"), "--pending");
   await json("transfer", "approve", approved);
   const place = ["hold", "place", ...of("5"), "--reason", "court order 17", "--ref-id", "order-17"];
-  const { id: held } = await json<Record>(...place);
+  const placed = await json<Record & { readonly placed_at: string; readonly placed_by: string }>(...place);
+  const { id: held } = placed;
+  expect(placed).toEqual({
+    ...{ id: expect.any(String), profile_id: profile, asset: "USD", amount: "5", reason: "court order 17" },
+    ...{ placed_by: userInfo().username, placed_at: expect.stringMatching(/Z$/) },
+  });
+  expect(await errorOf("hold", "place", ...of("5000"), "--reason", "too much")).toMatch(
+    new RegExp(`^profile ${profile} has \\d+ USD available, but 5000 is needed$`),
+  );
   expect(await errorOf(...place)).toContain(`ref_id "order-17" was already used for legal hold ${held}`);
   expect(await json("hold", "list", "--profile", profile)).toEqual({
     ...{ customer_name: expect.any(String), profile_id: profile, nickname: "default" },
@@ -113,19 +133,59 @@ test("what is held of a profile has its reason, and a legal hold is placed once 
     ],
     more: false,
   });
-  interface Open {
-    readonly id: string;
-    readonly status: string;
-    readonly customer_name: string;
-  }
-  const open = await json<{ items: readonly Open[] }>("transfer", "list");
-  expect(open.items.map(({ id, status, customer_name: name }) => [id, status, name])).toEqual([
-    [theirs, "requested", "Zenith"],
-    [waiting, "requested", "Acme"],
-    [approved, "approved", "Acme"],
+  const reasons = (await run(["hold", "list", "--profile", profile])).stdout.trimEnd().split("\n");
+  expect(reasons).toEqual([
+    `held of default (${profile}) of Acme:`,
+    expect.stringMatching(/^reason +amount +asset +id$/),
+    expect.stringMatching(`^approval +3 +USD +${waiting}$`),
+    expect.stringMatching(`^withdrawal +4 +USD +${approved}$`),
+    expect.stringMatching(`^legal +5 +USD +${held}$`),
   ]);
-  expect(await json("hold", "lift", held)).toMatchObject({ lifted_at: expect.any(String) });
-  const writes = await json<{ items: readonly { what: string }[] }>("audit", "writes", "--id", held);
-  expect(writes.items.map(({ what }) => what)).toEqual(["legal_hold", "legal_hold"]);
+  const withdrawal = { nickname: "default", type: "WIRE_WITHDRAWAL", asset: "USD", requested_at: expect.any(String) };
+  const ours = { ...withdrawal, customer_name: "Acme", profile_id: profile };
+  expect(await json("transfer", "list")).toEqual({
+    items: [
+      {
+        ...{ ...withdrawal, id: theirs, customer_name: "Zenith", profile_id: expect.any(String) },
+        ...{ status: "requested", amount: "1", memo: "" },
+      },
+      { ...ours, id: waiting, status: "requested", amount: "3", memo: "rent" },
+      { ...ours, id: approved, status: "approved", amount: "4", memo: "" },
+    ],
+    more: false,
+  });
+  const lifted = await json<{ readonly lifted_at: string }>("hold", "lift", held);
+  expect(lifted).toEqual({ ...placed, lifted_by: placed.placed_by, lifted_at: expect.stringMatching(/Z$/) });
+  expect(lifted.lifted_at > placed.placed_at).toBe(true);
+  expect((await run(["hold", "lift", held])).stdout).toBe(`lifted 5 USD: legal hold ${held}\n`);
+  const writesOf = async (...options: string[]) =>
+    (
+      await json<{ items: readonly { what: string; details: object; slot: number; batch: string }[] }>(
+        ...["audit", "writes", ...options],
+      )
+    ).items;
+  const hold = ["legal_hold", { amount: "5", asset: "USD", reason: "court order 17" }];
+  const shown = async (...options: string[]) =>
+    (await writesOf(...options)).map(({ what, details }) => [what, details]);
+  expect(await shown("--id", held)).toEqual([hold, hold]);
+  expect(await shown("--ref", "order-17")).toEqual([hold, hold]);
+  expect(await shown("--ref", "order-17", "--id", waiting)).toEqual([]);
+  const about = { type: "WIRE_WITHDRAWAL", amount: "4", asset: "USD" };
+  expect(await shown("--id", approved)).toEqual([
+    ["transfer", about],
+    ["external_transfer", { ...about, status: "requested" }],
+    ["external_transfer", { ...about, status: "approved" }],
+  ]);
+  expect(await shown("--ref", "rent-1", "--id", waiting)).toEqual([
+    ["transfer", { ...about, amount: "3" }],
+    ["external_transfer", { ...about, amount: "3", status: "requested" }],
+  ]);
+  const both = await writesOf("--id", held);
+  const places = await db.owner.rows(
+    "select slot, n::text as batch from batch where changes::text like $1 order by n",
+    [`%${held}%`],
+  );
+  expect(both.map(({ slot, batch }) => ({ slot, batch }))).toEqual(places);
+  expect(await writesOf("--id", held, "--after", `${both[0]?.slot}/${both[0]?.batch}`)).toEqual(both.slice(1));
   expect((await verifyAll(db.database)).sound).toBe(true);
 });

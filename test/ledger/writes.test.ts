@@ -13,7 +13,12 @@ import { startTestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 interface Listed {
-  readonly items: readonly { readonly what: string; readonly key: string; readonly caller?: object }[];
+  readonly items: readonly {
+    readonly what: string;
+    readonly key: string;
+    readonly details: object;
+    readonly caller?: object;
+  }[];
 }
 
 /** "client operation" and so on: what can be said of a caller without ids that differ in each run. */
@@ -94,6 +99,20 @@ test("the operator can ask which client, token, address and operation made each 
       ),
     ),
     "",
+  ]);
+  const conversionAsked = { amount: "10", source_asset: "USD", target_asset: "USDP" };
+  const details = (what: string) => all.items.filter((item) => item.what === what).map((item) => item.details);
+  expect(details("conversion")).toEqual([
+    { ...conversionAsked, status: "CREATED" },
+    { ...conversionAsked, status: "SETTLED" },
+  ]);
+  const bid = { market: "BTCUSD", side: "BUY", type: "LIMIT", base_amount: "0.001", price: "100" };
+  for (const of of details("orders")) expect(of).toMatchObject(bid);
+  expect(new Set(all.items.map(({ what }) => what))).not.toContain("market_head");
+  const settled = await parbook(settings, "audit", "writes", "--id", minted.id);
+  expect(settled.stdout.trimEnd().split("\n").slice(1)).toEqual([
+    expect.stringMatching(new RegExp(` ${acme.clientId} .* POST /v2/conversion/stablecoins$`)),
+    expect.stringMatching(new RegExp(` Test ${acme.id} +house: settlement$`)),
   ]);
   // The recipient's record of it has an id of its own.
   const received = (await answerOf(settings, "audit", "writes", "--id", siblingId(rent.id))) as Listed;

@@ -215,8 +215,8 @@ test("the service records each denial with caller, operation and reason, and the
   for (const hours of [23, 25]) {
     const at = (Date.now() - hours * 3_600_000) as Instant;
     await service.db.owner.rows(
-      "insert into access_denial (id, kind, operation, first_at, last_at, count) values ($1, 'no_token', $2, $3, $3, 1)",
-      [lowestId(at), `${hours} hours ago`, formatInstant(at)],
+      "insert into access_denial (id, kind, operation, first_at, last_at, count) values ($1, 'no_token', $2, $3, $4, 2)",
+      [lowestId(at), `${hours} hours ago`, formatInstant(at), formatInstant((at + 60_000) as Instant)],
     );
   }
   const earlier = async (...options: string[]) =>
@@ -226,6 +226,15 @@ test("the service records each denial with caller, operation and reason, and the
   expect(await earlier()).toEqual(["23 hours ago"]);
   expect(await earlier("--hours", "22")).toEqual([]);
   expect(await earlier("--hours", "26")).toEqual(["23 hours ago", "25 hours ago"]);
+  const { items } = (await answerOf(settings, "audit", "denials")) as {
+    items: { first_at: string; last_at: string }[];
+  };
+  const last = items.at(-1);
+  expect(Date.parse(last?.last_at ?? "") - Date.parse(last?.first_at ?? "")).toBe(60_000);
+  const { stdout } = await parbook(settings, "audit", "denials");
+  expect(stdout.trimEnd().split("\n").at(-1)).toMatch(
+    new RegExp(`^${last?.last_at} +2 +no_token +many +23 hours ago$`),
+  );
   const ofNobody = await parbook(settings, "audit", "denials", "--client", "nobody");
   expect(ofNobody.stdout).toBe("last  count  kind  client_id  address  operation\n");
   await service.close();
