@@ -13,6 +13,7 @@ import { KeyEncryption } from "../../src/oauth/keys/key-encryption.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { reachEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { dataDirectory, parbook, type ServiceProcess, type Settings, startService } from "../cli/parbook.ts";
+import { newId } from "../support/movements.ts";
 
 /** Real processes on a machine that may be busy. */
 const SLOW = { timeout: 240_000 };
@@ -31,8 +32,13 @@ let complaints = "";
 beforeAll(async () => {
   data = await dataDirectory();
   const bootstrap = join(data.path, "bootstrap.json");
-  const acme = { name: "Acme", clients: [{ client_id: "acme", client_secret: CHOSEN, scopes: ["*"] }], profiles: [] };
-  await writeFile(bootstrap, JSON.stringify({ customers: [acme] }));
+  // As in the demo of a sandbox, whose secrets are printed.
+  const customer = (name: string, secret: string, ...nicknames: readonly string[]) => ({
+    ...{ name, clients: [{ client_id: name, client_secret: secret, scopes: ["*"] }] },
+    profiles: nicknames.map((nickname) => ({ id: newId(), nickname })),
+  });
+  const customers = [customer("acme", CHOSEN, "treasury", "payouts"), customer("borealis", `${CHOSEN}/2`, "desk")];
+  await writeFile(bootstrap, JSON.stringify({ customers }));
   settings = {
     PARBOOK_DATA_DIR: data.path,
     PARBOOK_BOOTSTRAP: bootstrap,
