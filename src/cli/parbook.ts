@@ -68,6 +68,8 @@ export function buildProgram(): Command {
     )
     .version(PROGRAM_VERSION, "-V, --version", "print the version")
     .exitOverride()
+    // Or the --json of "events rebuild" would be taken by "events", which has one too.
+    .enablePositionalOptions()
     .configureOutput(HELP_OUTPUT)
     .showHelpAfterError("(use --help for usage)");
   addStart(program);

@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { must } from "../std/assert.ts";
 import { buildProgram, main } from "./parbook.ts";
 
@@ -62,4 +62,25 @@ test.each(CASES)("$name is rejected when it is given twice", async ({ option, ar
     exitCode: 2,
     said: `error: option '${option.flags}' may be given only once\n(use --help for usage)\n`,
   });
+});
+
+/** Every command that prints a result, with its words. */
+const printing = (command: Command, path: readonly string[] = []): [words: string, command: Command][] => [
+  ...(command.options.some(({ long }) => long === "--json") ? [[path.join(" "), command] as [string, Command]] : []),
+  ...command.commands.flatMap((below) => printing(below, [...path, below.name()])),
+];
+
+test("--json behind the words of a command is that command's own", async () => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  onTestFinished(() => write.mockRestore());
+  const taken: string[] = [];
+  const words = printing(buildProgram()).map(([each]) => each);
+  for (const each of words) {
+    const program = buildProgram();
+    for (const [own, command] of printing(program)) command.on("option:json", () => void taken.push(own));
+    // It ends at the unknown option, and does nothing.
+    await program.parseAsync([...each.split(" "), "--json", "--unknown"], { from: "user" }).catch(() => undefined);
+  }
+  expect(taken).toEqual(words);
+  expect(words).toContain("events rebuild");
 });
