@@ -38,7 +38,7 @@ const STANDALONE = [
  * and processes, with statements that other tests send too. `.ci/run` does not repeat them on another PostgreSQL.
  */
 const SAME_ON_EACH_SERVER = [
-  "test/cli/{doctor,terminal,usage-errors}.test.ts",
+  "test/cli/{doctor,doctor-standby,terminal,usage-errors}.test.ts",
   "test/durability/*.test.ts",
   "test/{fuzz,market-maker,openapi,proxies,tenancy,traces}/*.test.ts",
   "test/ledger/database-away.test.ts",

@@ -1,66 +1,19 @@
 /** `parbook doctor` on databases in states of all kinds, as a service in production would be started on them. */
 import { execFileSync } from "node:child_process";
-import files, { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import files, { chmod, writeFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { readIdleSlots } from "../../src/service/doctor/log-archive.ts";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { systemClock } from "../../src/std/clock.ts";
 import { recordVerify } from "../../src/verify/last-verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { missingPgbouncer, startPgbouncer } from "../support/postgres/pgbouncer.ts";
-import { needsStandby, startPair } from "../support/postgres/standby.ts";
 import { required } from "../support/required.ts";
 import { urlOf } from "../support/service.ts";
-import { until } from "../support/until.ts";
+import { examine, productionOfEachTest } from "./doctor-report.ts";
 import { run } from "./in-process.ts";
 
-/** Of the machine that the tests run on, and of the server that all tests share. */
-const OF_THE_PLACE = ["node-old", "postgres-old", "disk", "checksums", "open-files", "wal-level", "one-node"];
-
-const KEY = Buffer.alloc(32).toString("base64");
-
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "parbook-doctor-"));
-  const settings = {
-    PARBOOK_MODE: "production",
-    PARBOOK_DATA_DIR: directory,
-    PARBOOK_WITHOUT_TLS: "http",
-    PARBOOK_METRICS_PORT: "0",
-    PARBOOK_TRUSTED_PROXIES: "10.0.0.7",
-    PARBOOK_KEY_ENCRYPTION_KEY: KEY,
-    PARBOOK_LOG_LEVEL: "fatal",
-  };
-  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
-  const now = systemClock.now();
-  await recordVerify(directory, { finishedAt: now, sound: true, checkpointAt: now });
-});
-afterEach(async () => {
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true, force: true });
-});
-
-interface Found {
-  readonly name: string;
-  readonly what: string;
-  readonly severity: string;
-  readonly accepted: boolean;
-}
-
-/** What the doctor says, and how it exits. */
-async function examine(
-  hidden = OF_THE_PLACE,
-): Promise<{ readonly said: string[]; readonly exitCode: number; readonly sound: string[] }> {
-  const { exitCode, stdout } = await run(["doctor", "--json"]);
-  const { findings, sound } = JSON.parse(stdout) as { findings: Found[]; sound: string[] };
-  const said = findings
-    .filter(({ name }) => !hidden.includes(name))
-    .map(({ name, what, severity, accepted }) => `${accepted ? "accepted" : severity} ${name}: ${what}`);
-  return { said, exitCode, sound };
-}
+const place = productionOfEachTest();
 
 let db: TestDatabase;
 let name: string;
@@ -139,7 +92,7 @@ function setClock(aheadMs: number): void {
 
 /** A certificate for so many days, and its key. */
 function useCertificate(days: number): string {
-  const [cert, key] = [join(directory, "crt"), join(directory, "key")];
+  const [cert, key] = [join(place.directory, "crt"), join(place.directory, "key")];
   const made = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", String(days)];
   execFileSync("openssl", ["req", ...made, "-subj", "/CN=api", "-keyout", key, "-out", cert], { stdio: "ignore" });
   vi.stubEnv("PARBOOK_TLS_CERT", cert);
@@ -189,8 +142,8 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
   [
     "a certificate and a dialect that are not there",
     async () => {
-      vi.stubEnv("PARBOOK_DIALECT", join(directory, "dialect.json"));
-      for (const each of ["CERT", "KEY"]) vi.stubEnv(`PARBOOK_TLS_${each}`, join(directory, "none.pem"));
+      vi.stubEnv("PARBOOK_DIALECT", join(place.directory, "dialect.json"));
+      for (const each of ["CERT", "KEY"]) vi.stubEnv(`PARBOOK_TLS_${each}`, join(place.directory, "none.pem"));
     },
     async () => undefined,
     ["fatal settings: PARBOOK_TLS_CERT ", "fatal settings: PARBOOK_DIALECT "],
@@ -270,14 +223,14 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
   ],
   [
     "the demo of a sandbox in the data directory",
-    () => writeFile(join(directory, "demo.json"), "{}"),
+    () => writeFile(join(place.directory, "demo.json"), "{}"),
     async () => undefined,
     ["fatal sandbox-data:"],
   ],
   [
     "a bootstrap file that others can read",
     async () => {
-      const path = join(directory, "customers.json");
+      const path = join(place.directory, "customers.json");
       await writeFile(path, '{"customers":[]}', { mode: 0o644 });
       vi.stubEnv("PARBOOK_BOOTSTRAP", path);
     },
@@ -287,7 +240,7 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
   [
     "a bootstrap file that the group may read, as the operator wants it: nothing",
     async () => {
-      const path = join(directory, "customers.json");
+      const path = join(place.directory, "customers.json");
       await writeFile(path, '{"customers":[]}', { mode: 0o640 });
       vi.stubEnv("PARBOOK_BOOTSTRAP", path);
     },
@@ -303,7 +256,7 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
   ["a certificate that ends in eight days: nothing", async () => useCertificate(8), async () => undefined, []],
   [
     "a verify that has found something",
-    () => recordVerify(directory, { finishedAt: systemClock.now(), sound: false }),
+    () => recordVerify(place.directory, { finishedAt: systemClock.now(), sound: false }),
     async () => undefined,
     ["fatal verify-failed: parbook verify of"],
   ],
@@ -359,7 +312,7 @@ test("a disk of which less than a tenth is free is found", async () => {
   };
   onTestFinished(syncBuiltinESMExports);
   expect(await withFree(100)).toEqual([]);
-  expect(await withFree(99)).toEqual([`warning disk: 9 % of the disk of ${directory} is free`]);
+  expect(await withFree(99)).toEqual([`warning disk: 9 % of the disk of ${place.directory} is free`]);
 });
 
 test("a setting that is not valid, or a database that is away, is a finding and not a failure of the doctor", async () => {
@@ -377,7 +330,7 @@ test("a setting that is not valid, or a database that is away, is a finding and 
     2,
   ]);
   vi.stubEnv("PARBOOK_DATABASE_URL", nowhere.href);
-  await writeFile(join(directory, "ready.json"), "{");
+  await writeFile(join(place.directory, "ready.json"), "{");
   expect(await run(["doctor"])).toMatchObject({ exitCode: 2, stdout: "" });
   expect(await run(["doctor", "--nothing"])).toMatchObject({ exitCode: 2, stdout: "" });
 });
@@ -392,47 +345,4 @@ test.for([
   vi.stubEnv("PARBOOK_DATABASE_URL", urlOf({ ...db, connection: pgbouncer.connection }));
   const found = (await examine()).said.filter((line) => !OF_THE_SERVER.includes(line));
   expect(found.map((line, at) => line.slice(0, expected[at]?.length))).toEqual(expected);
-});
-
-test("standbys, archive and durability of a PostgreSQL 15 with a standby", async (context) => {
-  await needsStandby(context);
-  const pair = await startPair();
-  onTestFinished(() => pair.close());
-  vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(pair.primary));
-  vi.stubEnv("PARBOOK_ACCEPT", "archive-off,archive-unbounded,checksums");
-  const admin = pair.superuser();
-  const set = async (setting: string, value: string): Promise<void> => {
-    await admin.rows(`alter system set ${setting} = ${value}`);
-    await admin.rows("select pg_reload_conf()");
-    const read = () => admin.rows<{ now: string }>(`select current_setting('${setting}') as now`);
-    await until(`${setting} is ${value}`, async () => `'${(await read())[0]?.now}'` === value);
-  };
-  const found = async (): Promise<string[]> => (await examine()).said.filter((line) => !line.startsWith("accepted"));
-  expect(await found()).toEqual([
-    "fatal fsync: the database runs with fsync=off",
-    "warning one-standby: one standby is connected",
-    "note unreadable: the role may not see which standbys confirm commits",
-  ]);
-  await set("fsync", "'on'");
-  await set("full_page_writes", "'off'");
-  await admin.rows("grant pg_monitor to parbook");
-  expect(await found()).toEqual([
-    "fatal full-page-writes: the database runs with full_page_writes=off",
-    "warning one-standby: one standby is connected",
-  ]);
-  await set("full_page_writes", "'on'");
-  await set("zero_damaged_pages", "'on'");
-  await set("autovacuum", "'off'");
-  await pair.stopStandby();
-  expect(await found()).toEqual([
-    "fatal damage-ignored: the database runs with zero_damaged_pages=on",
-    "warning standby-away: commits wait for ANY 1 (standby), and no standby is connected",
-    "warning autovacuum: autovacuum is off",
-  ]);
-  await set("zero_damaged_pages", "'off'");
-  await set("autovacuum", "'on'");
-  await set("synchronous_standby_names", "''");
-  expect(await found()).toEqual(["warning no-standby: the database has no standby"]);
-  await admin.rows("select pg_create_physical_replication_slot('kept', true)");
-  expect(await readIdleSlots(pair.primary.database)).toEqual([{ name: "kept", bytes: expect.any(Number) }]);
 });
