@@ -228,19 +228,29 @@ test("what waits, what was posted and what was given up is shown, and is deliver
   });
   await service.profile(acme);
   await until("the event was tried", async () => (await shown()).backlog?.next_attempt_at !== undefined);
-  const { backlog } = await shown();
-  expect(backlog).toEqual({ events: 1, since: TIME, next_attempt_at: TIME });
-  expect((await said(...webhook("show", id))).at(-1)).toBe(
-    `waiting        1 events, the first since ${backlog?.since}; tried again at ${backlog?.next_attempt_at}`,
-  );
+  expect((await shown()).backlog).toEqual({ events: 1, since: TIME, next_attempt_at: TIME });
+  // It is tried again after some seconds: then both differ until they are asked for once more.
+  await until("words and JSON say the same of what waits", async () => {
+    const { since, next_attempt_at: next } = (await shown()).backlog ?? {};
+    const words = `waiting        1 events, the first since ${since}; tried again at ${next}`;
+    return (await said(...webhook("show", id))).at(-1) === words;
+  });
   // Of the customer's events, those before are the default profile's and the first two.
-  const attempts = await said(...webhook("attempts", id));
-  expect(attempts.map((line) => line.replace(/^\S+Z /, "").replace(/ \S{36} /, " ID "))).toEqual([
+  const attempts = (await said(...webhook("attempts", id))).map((line) =>
+    line
+      .replace(/^\S+Z /, "")
+      .replace(/ [0-9a-f-]{36} /, " ID ")
+      .replace(/ \d+ ms/, " N ms"),
+  );
+  // However often it was tried.
+  const [tried, ...tests] = [...new Set(attempts.slice(1))];
+  expect([attempts[0], tried, tests]).toEqual([
     expect.stringMatching(/^at +event \(events\) +webhook-id +outcome$/),
-    expect.stringMatching(/^ 4 \(1\) +ID +failed in \d+ ms: answered 500$/),
-    expect.stringMatching(/^ test +\S+ +failed in \d+ ms: answered 500$/),
-    expect.stringMatching(/^ test +\S+ +accepted with 204 in \d+ ms$/),
-    expect.stringMatching(/^ test +\S+ +accepted with 204 in \d+ ms$/),
+    expect.stringMatching(/^ 4 \(1\) +ID +failed in N ms: answered 500$/),
+    [
+      expect.stringMatching(/^ test +\S+ +failed in N ms: answered 500$/),
+      expect.stringMatching(/^ test +\S+ +accepted with 204 in N ms$/),
+    ],
   ]);
   const posted = await json<{ items: object[]; more: boolean }>(...webhook("attempts", id));
   expect([posted.more, posted.items[0], posted.items.at(-1)]).toEqual([
