@@ -73,7 +73,7 @@ test("what was created here is settled when its delay is over, and not a millise
   expect(settlements).toBe(2);
 });
 
-test("what was created is told of once it is durable, and what was rejected or existed is not", async () => {
+test("what was created is reported once it is durable, and what was rejected or existed is not", async () => {
   const one = conversion("one");
   const told: Conversion[] = [];
   let outcome: unknown;

@@ -43,7 +43,7 @@ test("a page with filters examines 10,000 events, and says where to go on", asyn
   expect(await events.list({ ...filter, after })).toEqual({ events: [], searchedTo: 10_700n, isLast: true });
 });
 
-test("nothing is told of events that a server has which is no primary any more", async () => {
+test("no event is published from a server that is not the primary any more", async () => {
   const { events } = eventsOf(600, false);
   const told = [
     () => events.list({ customerId, types: ["order.filled"], after: 0n, limit: 1 }),

@@ -293,7 +293,7 @@ test("what waits, what was posted and what was given up is shown, and is deliver
   expect((await rejected(...replay("--from-number", "100000000000000")))[0]).toBe(1);
 });
 
-test("events are made again, as many as there were", async () => {
+test("events are rebuilt, as many as there were", async () => {
   await service.stop();
   const [counted] = await service.db.owner.rows<{ cuts: number; events: number }>(
     "select count(*)::integer as cuts, sum(events)::integer as events from event_cut",

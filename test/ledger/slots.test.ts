@@ -161,7 +161,7 @@ test("an idle lane that lost its slot takes another one by itself", async () => 
 });
 
 test("a lease is renewed long before it ends", async () => {
-  const leaseMs = 1_500;
+  const leaseMs = 3_000;
   await start(db.database, { bounds: { leaseMs } });
   const endOf = async () =>
     (await db.owner.rows<{ expires_at: Instant }>("select expires_at from lease"))[0]?.expires_at;
@@ -191,7 +191,7 @@ test("there are 64 slots, and a process that finds none says so", async () => {
   await expect(startLane(db.another())).rejects.toThrow("all 64 slots of the ledger are held by other processes");
 });
 
-test("a slot whose last batch is overtaken while it is taken is taken behind that batch", async () => {
+test("a slot that gets another batch while it is taken is taken behind that batch", async () => {
   const former = await start(db.database, PAUSED);
   await former.fund(newProfiles(1), "1");
   await endLease(1);

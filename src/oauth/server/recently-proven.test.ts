@@ -148,7 +148,7 @@ test("past the rate of the address nothing else is verified: wrong, chosen and i
   ]).toEqual([429, 429, 429, 429, 429, 0]);
 });
 
-test("a secret stays known that is shown from where its client may not call: whoever has it takes no rate from its owner", async () => {
+test("a secret stays known that is shown from where its client may not call: a thief takes no rate from its owner", async () => {
   let why: AuthenticationRejection | undefined;
   const own = new ToyClients();
   const proven = new ProvenSecrets();

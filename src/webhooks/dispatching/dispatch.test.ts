@@ -189,7 +189,7 @@ test("what is to be tried again and is no longer kept is not, and its row is rem
   await finish();
 });
 
-test("what a clock that was ahead has put off for years is tried within the longest delay", async () => {
+test("what a clock that was ahead has delayed for years is tried within the longest delay", async () => {
   const open = { webhook_id: WEBHOOK.id, number: "1", object_id: "object 0", status: "RETRYING", attempts: 1 };
   const inYears = { next_attempt_at: START + 10 * 365 * 86_400_000, last_error: "answered 500" };
   const { posted, finish } = deliver({ open: [{ ...open, ...inYears }] });

@@ -38,7 +38,7 @@ test("an attempt postponed for years by a clock that was ahead is due within the
   expect(withinSchedule(blocked, now)).toEqual(blocked);
 });
 
-test("an attempt is put off for as long as its receiver asks, an hour at most, and never brought forward", () => {
+test("an attempt is delayed for as long as its receiver asks, an hour at most, and never brought forward", () => {
   const [now, minute] = [Date.parse("2026-11-21T09:30:00Z") as Instant, 60_000];
   const next = (attempts: number, retryAfterMs: number) => {
     const outcome = { kind: "failed", error: "answered 429", retryAfterMs } as const;
