@@ -19,6 +19,7 @@ import { type CustomerFees, Fees } from "./customer-fees/customer-fees.ts";
 import type { ShownExecution } from "./execution.ts";
 import { type ExecutionFilter, listExecutions } from "./executions/store.ts";
 import { createMarketData, type MarketData } from "./market-data/market-data.ts";
+import { SharedReads } from "./market-data/shared-reads.ts";
 import type { BookChange } from "./market-feed/book-change.ts";
 import { BookRecorder } from "./market-feed/book-recorder.ts";
 import { Feed, type MarketFeed } from "./market-feed/market-feed.ts";
@@ -78,7 +79,8 @@ export interface Exchange {
   /** The average fill price; zero before the first fill. */
   averagePrice(order: Order): Amount;
   listExecutions(filter: ExecutionFilter): Promise<ShownExecution[]>;
-  listMarkets(): Promise<MarketListing[]>;
+  /** Callers at the same time share one array. */
+  listMarkets(): Promise<readonly MarketListing[]>;
   /** The customer's current fee rates on each market. */
   feesOf(customerId: CustomerId): Promise<CustomerFees>;
   readonly marketData: MarketData;
@@ -121,6 +123,7 @@ export interface ExchangeParts {
 export function createExchange(parts: ExchangeParts): Exchange {
   const { database, lane, catalogue, engines } = parts;
   const waiters = new FillWaiters(database.commits);
+  const listings = new SharedReads<"all", readonly MarketListing[]>(() => listMarkets(database, catalogue));
   const fees = new Fees(parts);
   const placing = { ...parts, fees };
   const following = { database, clock: steadyClock, onFault: parts.onFeedFault };
@@ -146,7 +149,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     findOrderOfCustomer: (customerId, id) => findOrderOfCustomer(database.commits, customerId, id),
     listOrders: (filter) => listOrders(database, filter),
     listExecutions: (filter) => listExecutions(database, filter),
-    listMarkets: () => listMarkets(database, catalogue),
+    listMarkets: () => listings.get("all"),
     feesOf: (customerId) => fees.feesOf(customerId),
     marketData: createMarketData(parts),
     feed,

@@ -255,7 +255,7 @@ const matchesBytes = cachedBytes((matches: readonly Match[], give: (body: object
 );
 
 /** Sends a body that is already serialised. */
-function sendJson(reply: Pick<FastifyReply, "type" | "send">, bytes: Buffer): never {
+export function sendJson(reply: Pick<FastifyReply, "type" | "send">, bytes: Buffer): never {
   return reply.type("application/json; charset=utf-8").send(bytes) as never;
 }
 

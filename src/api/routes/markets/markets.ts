@@ -7,6 +7,7 @@ import type { Api } from "../../api.ts";
 import { present } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { AssetText, Decimal, MarketText, NamedEnum, Timestamp } from "../../requests/schemas.ts";
+import { sendJson } from "./market-data.ts";
 
 const TradingStatus = NamedEnum(
   "TradingStatus",
@@ -82,6 +83,15 @@ const MarketList = Type.Object(
 );
 
 export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">): void {
+  /** Serialised once for all callers that share a read. */
+  const serialised = new WeakMap<readonly MarketListing[], Buffer>();
+  const bytesOf = (listings: readonly MarketListing[]): Buffer => {
+    const known = serialised.get(listings);
+    if (known !== undefined) return known;
+    const bytes = Buffer.from(JSON.stringify(api.dialect.giver(MarketList)({ markets: listings.map(marketBody) })));
+    serialised.set(listings, bytes);
+    return bytes;
+  };
   api.get(
     "/v2/markets",
     {
@@ -97,7 +107,7 @@ export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">):
         },
       },
     },
-    async () => ({ markets: (await exchange.listMarkets()).map(marketBody) }),
+    async (_request, reply) => sendJson(reply, bytesOf(await exchange.listMarkets())),
   );
 }
 
