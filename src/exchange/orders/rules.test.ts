@@ -107,6 +107,21 @@ test.each([
   },
 );
 
+test("an order with a price is valued at it, whatever the last price is", () => {
+  const state = stateWith({ usd: "200000", btc: "4" });
+  for (const text of ["1", "50000"]) {
+    const last = { ...venue, lastPrice: amountOf(text) };
+    const at = (side: "BUY" | "SELL", limit: string) =>
+      decide({ ...STOP_SELL, side, type: "STOP_LIMIT", price: price(limit) }, id, last, state, NOW);
+    for (const side of ["BUY", "SELL"] as const) {
+      expect(at(side, "25000")).toMatchObject({ kind: "done" });
+      expect(at(side, "25001")).toMatchObject({
+        rejection: { code: "notional_value_too_large", notionalValue: amountOf("100004") },
+      });
+    }
+  }
+});
+
 test("a sell without a limit is valued at the last price, and unchecked without one", () => {
   const state = stateWith({ btc: "4" });
   const at = (text: string) => decide(STOP_SELL, id, { ...venue, lastPrice: amountOf(text) }, state, NOW);
