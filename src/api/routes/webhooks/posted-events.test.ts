@@ -10,7 +10,10 @@ const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" as Uuid;
 const TIME = "2026-11-21T09:30:00.000Z";
 const now = Date.parse(TIME) as Instant;
 
-test("what is posted says where it is read, on the paths that its receiver knows", () => {
+test.each([
+  ["a sandbox", true],
+  ["no sandbox", false],
+])("what %s posts says so, and where it is read, on the paths that its receiver knows", (_name, isTest) => {
   const paths = new Map([
     ["/v2/events/{id}", "/zz/happenings/{id}"],
     ["/v2/webhooks/{id}", "/zz/hooks/{id}"],
@@ -18,7 +21,7 @@ test("what is posted says where it is read, on the paths that its receiver knows
   const { bodyOf, testBodyOf } = createPostedEvents({
     dialect: new ApiDialect(createDialect({ ...OWN_WORDS, paths })),
     exchange: {} as never,
-    isTest: true,
+    isTest,
     baseUrl: () => "https://api.example",
     clock: { now: () => now },
   });
@@ -32,7 +35,7 @@ test("what is posted says where it is read, on the paths that its receiver knows
     version: 1n,
     object,
   };
-  const thin = { id: ID, time: TIME, object: "event", is_test: true };
+  const thin = { id: ID, time: TIME, object: "event", is_test: isTest };
   expect(JSON.parse(bodyOf(event, { body: "thin" }))).toEqual({
     ...thin,
     type: "profile.created",
