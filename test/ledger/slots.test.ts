@@ -1,10 +1,12 @@
 /** Who may write a slot of the ledger, and what becomes of one who no longer may. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { readLastTime } from "../../src/ledger/stored-batches.ts";
 import { Slot } from "../../src/ledger/writer/slot-chain.ts";
 import { USD } from "../../src/money/asset.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
+import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import {
@@ -65,6 +67,16 @@ test("two lanes take two slots, and each has house accounts of its own", async (
     { available: "-1", asset: USD },
   ]);
   expect(await batches()).toEqual(["1/0 void", "1/1", "2/0 void", "2/1"]);
+});
+
+test("the latest time of the ledger is that of the batch that was written last, whatever its slot", async () => {
+  const [one, two] = [await start(db.database), await start(db.another())];
+  for (const { fund } of [one, two, one]) {
+    await pause(5);
+    await fund(newProfiles(1), "1");
+    const [latest] = await db.database.rows<{ at: Instant }>("select at from batch order by at desc limit 1");
+    expect(await readLastTime(db.database)).toBe(latest?.at);
+  }
 });
 
 test("the batches of a slot are in the order of their times, also when the clock is set back a little", async () => {
