@@ -219,3 +219,27 @@ test("an export that ends at earlier heads leaves out later journals", async () 
   expect(await exported("ledger", heads)).toBe(before);
   expect([...(await exported("ledger")).matchAll(/:Available {2}0 "USD" = -7 "USD"$/gm)].length).toBe(1_001);
 });
+
+test("an account is opened once, also of a profile whose accounts are not read at once", async () => {
+  const others = newProfiles(1_000);
+  const [last] = newProfiles(1);
+  const { lane, fund } = await startLane(db.database);
+  await fund([last], "7");
+  const eth = depositEntries(last, { code: "ETH" as AssetCode, kind: "crypto", precision: 18 }, amountOf("1"));
+  const dependsOn = eth.map(({ owner, asset }) => accountKey(owner, asset));
+  const decide = () => accept(undefined, { journals: [journal(newId(), "deposit", eth)] });
+  await lane.execute({ queueKey: "house", caller: TESTER, dependsOn, decide });
+  // A thousand accounts are read at once: the last of them is to be its first one.
+  const [before] = await db.database.rows<{ n: number }>(
+    "select count(*)::integer as n from account where owner_id < $1",
+    [last],
+  );
+  await fund(others.slice(0, 999 - ((before?.n ?? 0) % 1_000)), "7");
+  await lane.stop();
+  const text = await exported("beancount");
+  const opened = [...text.matchAll(/^\S+ open (\S+)$/gm)].map(([, account]) => account as string);
+  expect(opened.filter((account) => account.includes(last))).toHaveLength(3);
+  expect(opened.filter((account, i) => opened.indexOf(account) !== i)).toEqual([]);
+  // And it has two balances.
+  expect([...text.matchAll(new RegExp(`balance \\S+-${last}:Available `, "g"))]).toHaveLength(2);
+});
