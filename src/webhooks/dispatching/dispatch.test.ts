@@ -48,6 +48,7 @@ interface World {
   log: CustomerEvent[];
   webhooks: readonly DeliverableWebhook[];
   isReadable: boolean;
+  isWritable: boolean;
   answer: (webhook: DeliverableWebhook, signal: AbortSignal) => Answer | Promise<Answer>;
   /** The rows of what is tried again, and since when it fails. */
   readonly open: readonly object[];
@@ -57,7 +58,8 @@ interface World {
 
 function deliver(given: Partial<World> = {}) {
   const world: World = {
-    ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, answer: () => answered(204) },
+    ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, isWritable: true },
+    answer: () => answered(204),
     ...{ open: [], failing: new Set<string>(), isKept: true },
     ...given,
   };
@@ -65,7 +67,10 @@ function deliver(given: Partial<World> = {}) {
   const rows = async (text: string, values: readonly unknown[] = []): Promise<unknown[]> => {
     statements.push([text, values]);
     const ids = () => values[0] as WebhookId[];
-    if (text.startsWith("with written as")) return ids().map((webhook_id) => ({ webhook_id }));
+    if (text.startsWith("with written as")) {
+      if (!world.isWritable) throw new Error("the database is read-only");
+      return ids().map((webhook_id) => ({ webhook_id }));
+    }
     if (text.includes("from webhook_delivery d join webhook_progress")) return [...world.open];
     if (!text.includes("with locked as")) return [];
     return ids().map((webhook_id) => ({
@@ -255,6 +260,22 @@ test("after a failure to read events a webhook rests for a second, and the failu
   expect([events.list.mock.calls.length - before, posted, calls.failures]).toEqual([1, [], [away]]);
   await pass(1_100);
   expect([posted, calls.failures, calls.ended]).toEqual([["orders event-1"], [away], [1]]);
+  await finish();
+});
+
+test("while what was delivered cannot be written nothing more is posted, and afterwards the rest is", async () => {
+  const { world, posted, calls, publish, finish } = deliver({ log: [] });
+  await pass(100);
+  world.isWritable = false;
+  publish(1);
+  await pass(200);
+  expect([posted, calls.failures.length]).toEqual([["orders event-1"], 1]);
+  publish(5);
+  await pass(3_000);
+  expect(posted).toEqual(["orders event-1"]);
+  world.isWritable = true;
+  await pass(3_000);
+  expect(posted).toEqual([1, 2, 3, 4, 5].map((n) => `orders event-${n}`));
   await finish();
 });
 
