@@ -85,6 +85,15 @@ test("what is accepted by name is no warning any more", async () => {
   expect(said).toEqual(OF_THE_SERVER.map((line) => line.replace(/^[a-z]+/, "accepted")));
 });
 
+test("in production no other command works on what is fatal, unless it is accepted", async () => {
+  onTestServer();
+  const { exitCode, stdout, stderr } = await run(["customer", "list"]);
+  expect([exitCode === 0, stdout]).toEqual([false, ""]);
+  expect(stderr).toContain("fsync: the database runs with fsync=off");
+  vi.stubEnv("PARBOOK_ACCEPT", "fsync");
+  expect((await run(["customer", "list"])).exitCode).toBe(0);
+});
+
 function setClock(aheadMs: number): void {
   const { now } = Date;
   vi.spyOn(Date, "now").mockImplementation(() => now() + aheadMs);
