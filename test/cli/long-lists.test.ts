@@ -1,0 +1,42 @@
+/** Lists that are longer than what is shown at once: each says so. */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { IdSource } from "../../src/std/id.ts";
+import { type TestDatabase, testDatabase } from "../support/database.ts";
+import { urlOf } from "../support/service.ts";
+import { run } from "./in-process.ts";
+
+const CUSTOMER = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
+
+const ids = new IdSource();
+let db: TestDatabase;
+beforeAll(async () => {
+  db = await testDatabase();
+  vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(db));
+  vi.stubEnv("PARBOOK_LOG_LEVEL", "fatal");
+  await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [CUSTOMER]);
+});
+afterAll(async () => {
+  vi.unstubAllEnvs();
+  await db.close();
+});
+
+async function linesOf(...argv: string[]): Promise<string[]> {
+  const { exitCode, stdout, stderr } = await run(argv);
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  return stdout.trimEnd().split("\n");
+}
+
+test("of more denials than are listed it is said that there are more", async () => {
+  const add = (count: number) =>
+    db.owner.rows(
+      `insert into access_denial (id, kind, operation, first_at, last_at, count)
+       select id, 'no_token', 'GET /v2/profiles', now(), now(), 1 from unnest($1::uuid[]) id`,
+      [Array.from({ length: count }, () => ids.next())],
+    );
+  await add(1_000);
+  expect(await linesOf("audit", "denials")).toHaveLength(1 + 1_000);
+  await add(1);
+  const lines = await linesOf("audit", "denials");
+  expect(lines).toHaveLength(1 + 1_000 + 1);
+  expect(lines.at(-1)).toBe("Only the first 1000 are shown.");
+});
