@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { Channel } from "./channel.ts";
 import type { Packet } from "./packet.ts";
 import type { Reader } from "./reader.ts";
+import { SendingTurns } from "./sending-turns.ts";
 
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
@@ -30,11 +31,11 @@ class FakeReader {
 }
 
 /** A channel whose state is the number of its last update, with messages of so many bytes at least. */
-function start(length = 0) {
+function start(length = 0, turns = new SendingTurns()) {
   let state = 1;
   let tell: (update: number | undefined) => void = () => undefined;
-  const channel = new Channel<number, number>({
-    subscribe: (listener) => {
+  const source = {
+    subscribe: (listener: (update: number | undefined) => void) => {
       tell = listener;
       return {
         get state() {
@@ -43,9 +44,10 @@ function start(length = 0) {
         stop: () => undefined,
       };
     },
-    snapshot: (at) => [Buffer.from(`snapshot:${at}`)],
-    updates: (update) => [Buffer.from(String(update).padEnd(length))],
-  });
+    snapshot: (at: number) => [Buffer.from(`snapshot:${at}`)],
+    updates: (update: number) => [Buffer.from(String(update).padEnd(length))],
+  };
+  const channel = new Channel<number, number>(source, turns);
   const publish = (): void => {
     state += 1;
     tell(state);
@@ -94,6 +96,21 @@ test("less than a hundred readers are sent to in a turn if that is a mebibyte", 
   await nextTurn();
   expect(served()).toBe(6);
   expect(readers.map(({ writes }) => writes)).toEqual(new Array(6).fill(["snapshot:1", "2"]));
+});
+
+test("a turn is bounded for the readers of all channels together, which go on one reader at a time", async () => {
+  const turns = new SendingTurns();
+  const channels = Array.from({ length: 3 }, () => {
+    const { publish, join } = start(0, turns);
+    return { publish, readers: Array.from({ length: 80 }, join) };
+  });
+  const served = () => channels.map(({ readers }) => readers.filter(({ writes }) => writes.length > 1).length);
+  for (const { publish } of channels) publish();
+  expect(served()).toEqual([80, 20, 0]);
+  await nextTurn();
+  expect(served()).toEqual([80, 70, 50]);
+  await nextTurn();
+  expect(served()).toEqual([80, 80, 80]);
 });
 
 test("every reader gets every update once and in order, whenever it joins and whatever is missed", async () => {

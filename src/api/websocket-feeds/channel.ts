@@ -2,6 +2,7 @@
 import type { Followed, Listener } from "../../exchange/exchange.ts";
 import { joined, type Packet, packetOf } from "./packet.ts";
 import type { Reader } from "./reader.ts";
+import type { Sender, SendingTurns } from "./sending-turns.ts";
 
 /** What a channel subscribes to, and how it is serialised. */
 export interface Source<State, Update> {
@@ -21,16 +22,13 @@ interface Backlog {
   bytes: number;
 }
 
-/** Readers that are sent to in one turn of the event loop, and bytes for all of them: some milliseconds of work over TLS. */
-const READERS_PER_TURN = 100;
-const BYTES_PER_TURN = 1024 * 1024;
-
 /**
- * Sends to many readers in several turns of the event loop, so that other callers do not wait for all of them. What is
- * published meanwhile is sent to each reader at once when its next turn comes: the more readers, the fewer writes.
+ * What is published while readers are being sent to is sent to each at once when its turn comes: the more readers, the
+ * fewer writes.
  */
-export class Channel<State, Update> {
+export class Channel<State, Update> implements Sender {
   readonly #source: Source<State, Update>;
+  readonly #turns: SendingTurns;
   /** With the number of packets published when each was last sent to. */
   readonly #readers = new Map<Reader, number>();
   readonly #subscription: Followed<State>;
@@ -46,11 +44,13 @@ export class Channel<State, Update> {
   #unsent: Packet[] = [];
   /** Readers that lack a packet before this one need a snapshot. */
   #restartedAt = 0;
-  #turn: NodeJS.Immediate | undefined;
+  /** The readers that are still to be sent to, and what was published when that began; undefined when none lacks anything. */
+  #pass: { readonly readers: Iterator<Reader>; readonly until: number } | undefined;
   #merged: { readonly count: number; readonly published: number; readonly packet: Packet } | undefined;
 
-  constructor(source: Source<State, Update>) {
+  constructor(source: Source<State, Update>, turns: SendingTurns) {
     this.#source = source;
+    this.#turns = turns;
     this.#subscription = source.subscribe((update) => this.#publish(update));
   }
 
@@ -81,7 +81,7 @@ export class Channel<State, Update> {
 
   stop(): void {
     this.#subscription.stop();
-    clearImmediate(this.#turn);
+    this.#pass = undefined;
   }
 
   #publish(update: Update | undefined): void {
@@ -95,24 +95,24 @@ export class Channel<State, Update> {
       this.#addToBacklog(packet);
       this.#unsent.push(packet);
     }
-    if (this.#turn === undefined) this.#sendToAll();
+    if (this.#pass !== undefined) return;
+    this.#pass = this.#newPass();
+    this.#turns.add(this);
   }
 
-  /** Sends to each reader what it lacks, again and again until none lacks anything. */
-  #sendToAll(readers = this.#readers.keys(), until = this.#published): void {
-    const left = { readers: READERS_PER_TURN, bytes: BYTES_PER_TURN };
-    for (let next = readers.next(); next.done !== true; next = readers.next()) {
-      left.bytes -= this.#sendMissing(next.value);
-      left.readers -= 1;
-      if (left.readers === 0 || left.bytes <= 0) {
-        this.#turn = setImmediate(() => this.#sendToAll(readers, until));
-        return;
-      }
-    }
+  #newPass() {
+    return { readers: this.#readers.keys(), until: this.#published };
+  }
+
+  sendNext(): number | "rest" | undefined {
+    if (this.#pass === undefined) return undefined;
+    const next = this.#pass.readers.next();
+    if (next.done !== true) return this.#sendMissing(next.value);
     // All have what was published when this pass began.
-    const lacking = this.#published - until;
+    const lacking = this.#published - this.#pass.until;
     this.#unsent = lacking === 0 ? [] : this.#unsent.slice(-lacking);
-    this.#turn = lacking === 0 ? undefined : setImmediate(() => this.#sendToAll());
+    this.#pass = lacking === 0 ? undefined : this.#newPass();
+    return this.#pass && "rest";
   }
 
   /** @returns the bytes that it was sent */

@@ -6,7 +6,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { Type } from "typebox";
 import type { MarketCode } from "../../catalogue/market.ts";
-import type { BookNews, Exchange, LastMatch, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
+import type { BookNews, Exchange, LastMatch, Listener, MarketFeed, Match, OrderBook } from "../../exchange/exchange.ts";
 import { BLOCK_MS, Floods } from "../../web/connections/flood-blocks.ts";
 import { isLoopback } from "../../web/limits/address.ts";
 import { Shares } from "../../web/limits/address-shares.ts";
@@ -17,6 +17,7 @@ import { MarketParam, marketInPath } from "../routes/markets/market-in-path.ts";
 import { Channel } from "./channel.ts";
 import { executionMessage, FeedWords, snapshotMessage, updateMessages } from "./messages.ts";
 import { type DisconnectReason, GOING_AWAY, Reader, type ReaderBounds } from "./reader.ts";
+import { SendingTurns } from "./sending-turns.ts";
 import { Upgrades } from "./upgrade.ts";
 
 export interface FeedBounds extends ReaderBounds {
@@ -51,21 +52,30 @@ const CLOSE_TIMEOUT_MS = 1_000;
 
 type AnyChannel = Channel<OrderBook, BookNews> | Channel<LastMatch, readonly Match[]>;
 /** `give` puts a message into the caller's words. */
-type OpenChannel = (feed: MarketFeed, market: MarketCode, give: (body: object) => object) => AnyChannel;
+type OpenChannel = (
+  feed: MarketFeed,
+  market: MarketCode,
+  give: (body: object) => object,
+  turns: SendingTurns,
+) => AnyChannel;
 
-const bookChannel: OpenChannel = (feed, market, give) =>
-  new Channel<OrderBook, BookNews>({
-    subscribe: (listener) => feed.followBook(market, listener),
-    snapshot: (book) => [snapshotMessage(market, book, give)],
-    updates: (news) => updateMessages(market, news, give),
-  });
+const bookChannel: OpenChannel = (feed, market, give, turns) => {
+  const source = {
+    subscribe: (listener: Listener<BookNews | undefined>) => feed.followBook(market, listener),
+    snapshot: (book: OrderBook) => [snapshotMessage(market, book, give)],
+    updates: (news: BookNews) => updateMessages(market, news, give),
+  };
+  return new Channel<OrderBook, BookNews>(source, turns);
+};
 
-const matchChannel: OpenChannel = (feed, market, give) =>
-  new Channel<LastMatch, readonly Match[]>({
-    subscribe: (listener) => feed.followMatches(market, listener),
-    snapshot: ({ last }) => (last === undefined ? [] : [executionMessage(market, last, give)]),
-    updates: (matches) => matches.map((match) => executionMessage(market, match, give)),
-  });
+const matchChannel: OpenChannel = (feed, market, give, turns) => {
+  const source = {
+    subscribe: (listener: Listener<readonly Match[] | undefined>) => feed.followMatches(market, listener),
+    snapshot: ({ last }: LastMatch) => (last === undefined ? [] : [executionMessage(market, last, give)]),
+    updates: (matches: readonly Match[]) => matches.map((match) => executionMessage(market, match, give)),
+  };
+  return new Channel<LastMatch, readonly Match[]>(source, turns);
+};
 
 type FeedExchange = Pick<Exchange, "marketCodes" | "feed">;
 
@@ -79,11 +89,12 @@ export function feedRoutes(
   const readers = new Readers({ ...BOUNDS, ...bounds }, log, onBug);
   api.addHook("preClose", () => readers.disconnectAll());
   const upgrades = new Upgrades(api);
+  const turns = new SendingTurns();
   api.dialect.add(FeedWords);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
     const channels = new Map<MarketCode, AnyChannel>();
     const join = (market: MarketCode, reader: Reader): Promise<void> => {
-      const channel = channels.get(market) ?? open(exchange.feed, market, api.dialect.giver(FeedWords));
+      const channel = channels.get(market) ?? open(exchange.feed, market, api.dialect.giver(FeedWords), turns);
       channels.set(market, channel);
       void reader.closed.then(() => {
         channel.leave(reader);
