@@ -1150,6 +1150,8 @@ create index execution_match on execution (market, id) include (price, amount) w
 comment on index execution_match is
   'The matches of a market by time, each by its taker''s side: recent trades, candles, prices, the rolling day and the feed, '
   'mostly from the index alone.';
+create index execution_maker on execution (market, id) where (id & 1) = 0;
+comment on index execution_maker is 'The maker''s side of a match, for verify: it finds each execution''s counterpart.';
 create index execution_batch on execution using brin (batch int8_minmax_multi_ops)
   with (pages_per_range = 32, autosummarize = on);
 comment on index execution_batch is 'The executions of a range of batches, for verify and exports.';

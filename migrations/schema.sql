@@ -1094,6 +1094,8 @@ CREATE INDEX execution_account ON public.execution USING btree (customer_id, acc
 CREATE INDEX execution_batch ON public.execution USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
 -- Lists of a customer by time, page by page; and what a customer traded, for verify.
 CREATE INDEX execution_customer ON public.execution USING btree (customer_id, id);
+-- The maker's side of a match, for verify: it finds each execution's counterpart.
+CREATE INDEX execution_maker ON public.execution USING btree (market, id) WHERE ((id & (1)::bigint) = 0);
 -- The matches of a market by time, each by its taker's side: recent trades, candles, prices, the rolling day and the
 -- feed, mostly from the index alone.
 CREATE INDEX execution_match ON public.execution USING btree (market, id) INCLUDE (price, amount) WHERE ((id & (1)::bigint) = 1);

@@ -5,6 +5,7 @@ import { PAGE } from "../../src/ledger/tables.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { examine } from "../../src/verify/check.ts";
+import { executionsExamination } from "../../src/verify/exchange/executions.ts";
 import { accountsExamination } from "../../src/verify/ledger/accounts.ts";
 import { chainExamination } from "../../src/verify/ledger/chain.ts";
 import { journalCheck } from "../../src/verify/ledger/journals.ts";
@@ -63,4 +64,30 @@ test("no page of a scan grows with the ledger, nor with one account's history", 
   ]);
   expect(Math.max(...pages)).toBeLessThanOrEqual(2 * PAGE);
   await expectBooksBalance(db.database);
+});
+
+test("the counterpart of each execution is found by an index, however many there are", async () => {
+  const pairs = 4_000;
+  await db.owner.rows(
+    `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
+                            executed_at, slot, batch)
+     select $1, n, $1, $1, 'BTCUSD', (case n % 2 when 0 then 'BUY' else 'SELL' end)::order_side, 1, 1, 0, 0, now(), 1, 1
+       from generate_series(2, $2::bigint) as n`,
+    [newProfile(), 2 * pairs + 1],
+  );
+  await db.owner.rows("analyze execution");
+  const plans: string[] = [];
+  const rows = db.database.rows.bind(db.database);
+  db.database.rows = async <Row>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
+    plans.push(JSON.stringify(await rows(`explain ${text}`, values)));
+    return rows<Row>(text, values);
+  };
+  const [examined] = await examine(db.database, [executionsExamination]);
+  db.database.rows = rows;
+  expect(examined).toMatchObject({ check: "executions", examined: 2 * pairs });
+  for (const plan of plans) {
+    const used = [...plan.matchAll(/using (execution\w*)/g)].map(([, index]) => index);
+    expect(new Set(used)).toEqual(new Set(["execution_pkey", "execution_maker", "execution_match"]));
+    expect(plan).not.toContain("Scan on execution ");
+  }
 });

@@ -50,7 +50,10 @@ interface StoredExecution {
   readonly counted: boolean;
 }
 
-/** In primary key order. The counterpart is found by market and id, because its profile is unknown. */
+/**
+ * In primary key order. The counterpart is found by market and id, because its profile is unknown: a maker's and a taker's
+ * by an index of each, which only a statement that says which of them is sought can use.
+ */
 function readExecutions(database: Database, after: StoredExecution | undefined): Promise<StoredExecution[]> {
   return database.rows<StoredExecution>(
     `with page as materialized (
@@ -73,7 +76,11 @@ function readExecutions(database: Database, after: StoredExecution | undefined):
               select count(*)::integer as counterparts, min(x.commission) as commission,
                      bool_and(x.amount = e.amount and x.price = e.price and x.side <> e.side and
                               x.executed_at = e.executed_at and x.slot = e.slot and x.batch = e.batch) as fits
-                from execution x where x.market = e.market and x.id = e.id # 1) as other
+                from (select * from execution m
+                       where (e.id & 1) = 1 and m.market = e.market and m.id = e.id - 1 and (m.id & 1) = 0
+                       union all
+                      select * from execution t
+                       where (e.id & 1) = 0 and t.market = e.market and t.id = e.id + 1 and (t.id & 1) = 1) as x) as other
       order by e.profile_id, e.id`,
     [after?.profile_id ?? "00000000-0000-0000-0000-000000000000", after?.id ?? "0", PAGE],
   );
