@@ -8,9 +8,9 @@ import { recordVerify } from "../../src/verify/last-verify.ts";
 import { run } from "./in-process.ts";
 
 /** Of the machine that the tests run on, and of the server that all tests share. */
-export const OF_THE_PLACE = ["node-old", "postgres-old", "disk", "checksums", "open-files", "wal-level", "one-node"];
+const OF_THE_PLACE = ["node-old", "postgres-old", "disk", "checksums", "open-files", "wal-level", "one-node"];
 
-export const KEY = Buffer.alloc(32).toString("base64");
+const KEY = Buffer.alloc(32).toString("base64");
 
 /** Before each test of a file; removed after it. @returns where its data directory is */
 export function productionOfEachTest(): { readonly directory: string } {
