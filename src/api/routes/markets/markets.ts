@@ -137,8 +137,8 @@ function statusBody({
     sell_status: side,
     buy_reason: reason,
     sell_reason: reason,
-    updated_at: statusSince === undefined ? undefined : formatInstant(statusSince),
     scheduled_maintenance: [],
+    updated_at: statusSince === undefined ? undefined : formatInstant(statusSince),
   });
 }
 
