@@ -56,10 +56,10 @@ test("a bug in what a reader of a feed is sent ends that reader and no other", a
   feed.knowBook("BTCUSD", { version: 1n, bids: [], asks: [] });
   const other = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   await until("the other has read", () => other.messages.length === 1);
-  const send = vi.spyOn(WebSocket.prototype, "send").mockImplementationOnce(fail);
+  const unsent = vi.spyOn(WebSocket.prototype, "bufferedAmount", "get").mockImplementationOnce(fail);
   const hit = await new FeedClient(toy.url, "/marketdata/BTCUSD").opened();
   expect(await hit.closed).toBe("1006");
-  send.mockRestore();
+  unsent.mockRestore();
   feed.tellBook("BTCUSD", { version: 2n, bids: [], asks: [] }, { version: 2n, levels: [] });
   feed.knowBook("BTCUSD", { version: 3n, bids: [], asks: [] });
   await until("the other goes on", () => other.messages.length === 2);
