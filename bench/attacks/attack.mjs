@@ -26,7 +26,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,empty-parts,filters,walks,deactivations";
+  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,sweeps,empty-parts,filters,walks,deactivations";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
@@ -44,9 +44,10 @@ const ATTACKERS_CORE = "1";
 const QUIET_SECONDS = 5;
 const TRANSFERS = 1_000;
 const AT_ONCE = 64;
-/** The profile whose orders change the book, and an empty one of the attackers' customer. */
+/** The profile whose orders change the book, and two of the attackers' customer: an empty one, and one with BTC. */
 let trader;
 let empty;
+let seller;
 const LARGEST = "\u{1F4B0}".repeat(50);
 
 const why = whyNoNetwork();
@@ -110,7 +111,7 @@ async function fill({ customers }) {
   const [buyer] = await makeProfiles(other, 1, { USD: "1000000000" });
   trader = buyer;
   // Of another customer: one may have 20,000 open orders on a market, and the trader places more.
-  const [seller] = await makeProfiles(one, 1, { BTC: "100000" });
+  [seller] = await makeProfiles(one, 1, { BTC: "100000" });
   await inGroups(levels, (i) => placeOrder(other, buyer, { side: "BUY", price: String(20_000 - i) }));
   await inGroups(levels, (i) => placeOrder(one, seller, { side: "SELL", price: String(30_000 + i) }));
 }
@@ -151,6 +152,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     token,
     tls: values.tls,
     profile: empty,
+    seller,
   });
   const memory = watchMemory(ask);
   const [during, received] = await Promise.all([others(baseUrl, customers, seconds), attackers]).finally(memory.stop);

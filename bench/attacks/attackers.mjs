@@ -6,7 +6,7 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-const { kind, host, port, connections, seconds, token, tls, profile, wide6 } = JSON.parse(process.argv[2]);
+const { kind, host, port, connections, seconds, token, tls, profile, seller, wide6 } = JSON.parse(process.argv[2]);
 let begun = 0;
 const counts = { opened: 0, closed: 0, rejected: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
@@ -46,6 +46,15 @@ const FILTERS = ask(`/v2/transfer/transfers?limit=1&${filters("account_ids")}&${
 /** With a token: a filter that has no index. */
 const WALK = ask("/v2/transfer/transfers?limit=1&type=RTP_DEPOSIT", [authorization]);
 const DEACTIVATION = `PUT /v2/profiles/${profile}/deactivate HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 0\r\n\r\n`;
+/** With a token: an order of the attackers, which fills at once what it can, and rests or not. */
+const order = (fields) => {
+  const body = JSON.stringify({ market: "BTCUSD", side: "SELL", type: "LIMIT", ...fields });
+  return `POST /v2/profiles/${seller}/orders HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+};
+/** Meets about 1,000 levels of the book, each of 0.001. */
+const SWEEP = order({ time_in_force: "IOC", price: "1", base_amount: "1" });
+let placed = 0;
+const resting = () => order({ time_in_force: "GTC", price: String(45_000 + ((placed += 1) % 400)), base_amount: "0.001" });
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
 /**
@@ -107,6 +116,17 @@ const KINDS = {
   "empty-parts": (socket) => askAgain(socket, EMPTY_PARTS),
   filters: (socket) => askAgain(socket, FILTERS),
   walks: (socket) => askAgain(socket, WALK),
+  markets: (socket) => askAgain(socket, ask("/v2/markets")),
+  // A second's 50 orders, and readers of all that they change.
+  "all-feeds": (socket, nth) => {
+    if (nth > 5) return void read(socket).write(handshake(nth % 2 === 0 ? "/marketdata" : "/executiondata"));
+    every(read(socket), 100, () => socket.write(resting()));
+  },
+  // An order each six seconds that changes 1,000 levels, and readers of these.
+  sweeps: (socket, nth) => {
+    if (nth > 1) return void read(socket).write(handshake("/marketdata/BTCUSD"));
+    every(read(socket), 6_000, () => socket.write(SWEEP));
+  },
   deactivations: (socket) => askAgain(socket, DEACTIVATION),
   "slow-groups": (socket) => read(socket, () => socket.destroy()).write(SLOW_HELLO),
 };
@@ -125,6 +145,7 @@ function openOne() {
   // With the addresses of an IPv6 network of 48 bits, each connection comes from the next network of 64 bits.
   const localAddress = wide6 && `${wide6}:${(begun % 65_536).toString(16)}::1`;
   begun += 1;
+  const nth = begun;
   const options = { host, port, allowHalfOpen: true, ...(localAddress && { localAddress }) };
   const isTls = tls && kind !== "slow-groups";
   const socket = isTls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
@@ -132,7 +153,7 @@ function openOne() {
   socket.once(isTls ? "secureConnect" : "connect", () => {
     counts.opened += 1;
     open.add(socket);
-    start(socket);
+    start(socket, nth);
   });
   socket.once("end", () => socket.destroy());
   socket.once("close", () => {
