@@ -1,6 +1,7 @@
 /** `parbook payout run`, with the commands of docs/payouts.md. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+
 import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -82,7 +83,7 @@ test("the commands of docs/payouts.md try a payout, send it, and send what was r
       ...["1", "", "3 lines: 2 COMPLETED, 1 REJECTED", missing, `Result: ${result}`],
       `What is not done can be sent again: ${again} --url ${service.baseUrl}`,
     ],
-    ["0", "", "3 lines: 3 COMPLETED", `Result: ${result}`],
+    ["0", "", "3 lines: 2 done before, 1 COMPLETED", `Result: ${result}`],
   ]);
   expect([await available(from), await available(to)]).toEqual(["52.5", "57.5"]);
   // The first file, as if there were no result.
@@ -310,7 +311,7 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
   });
   const [from, to] = [await service.profile(acme, { USD: "200" }), await service.profile(acme)];
   const lines = Array.from({ length: 150 }, (_, i) => `${from},${to},1,USD,stop-${i},"a, b"`);
-  const path = await file("stop.csv", HEAD, ...lines);
+  const path = await file("it's to stop.csv", HEAD, ...lines);
   const url = urlOfServer(server);
   const running = payout(path, url, "--kind", "internal");
   await until("the second bulk is sent", () => bulks === 2);
@@ -318,12 +319,15 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
   const { exitCode, stdout, stderr } = await running;
   server.closeAllConnections();
   server.close();
-  const result = join(folder, "stop.result.csv");
+  const result = join(folder, "it's to stop.result.csv");
   const options = `--client ${acme.clientId} --secret-file ${join(folder, "acme.secret")} --kind internal --url ${url}`;
   expect([exitCode, stdout, stderr.trimEnd().split("\n")]).toEqual([
     1,
     "",
-    ["interrupted: 100 of 150 lines were answered", `  go on with: parbook payout run ${result} ${options}`],
+    [
+      "interrupted: 100 of 150 lines were answered",
+      `  go on with: parbook payout run '${result.replace("'", "'\\''")}' ${options}`,
+    ],
   ]);
   const written = (await readFile(result, "utf8")).split("\n");
   expect([written[0], written[100], written[101]]).toEqual([
@@ -337,6 +341,16 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
 
 test("a client without the secret or the scope is told so", async () => {
   const path = await file("denied.csv", HEAD, `default,${acme.defaultProfile},1,USD,denied-1,`);
+  const answer = '{"error":"invalid_scope","error_description":"the client does not hold it"}';
+  const server = createServer((request, response) =>
+    request.resume().on("end", () => response.writeHead(400).end(answer)),
+  );
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { stderr } = await payout(path, urlOfServer(server));
+  server.close();
+  expect(stderr.split("\n")[0]).toBe(
+    `the service gives ${acme.clientId} no token: the client does not hold it (a service with a dialect has other scopes: it takes no payouts): 0 of 1 lines were answered`,
+  );
   const denied = await run([
     "payout",
     "run",

@@ -162,8 +162,9 @@ function parsed(text: string): unknown {
 
 function noToken(clientId: string, body: unknown): CommandRejected {
   const { error_description: why, error } = fieldsOf(body);
+  const hint = error === "invalid_scope" ? " (a service with a dialect has other scopes: it takes no payouts)" : "";
   return new CommandRejected(
-    `the service gives ${clientId} no token: ${textOf(why) ?? textOf(error) ?? "no reason given"}`,
+    `the service gives ${clientId} no token: ${textOf(why) ?? textOf(error) ?? "no reason given"}${hint}`,
   );
 }
 

@@ -37,8 +37,10 @@ const RESULT = ["status", "transfer_id", "detail"];
 
 const isColumn = (name: string): boolean => [...REQUIRED, ...OPTIONAL, ...RESULT].includes(name) || PAIRS.test(name);
 
-/** Statuses after which a line is not sent again. */
-export const DONE: ReadonlySet<string> = new Set(["COMPLETED", "EXISTS"]);
+const DONE: ReadonlySet<string> = new Set(["COMPLETED", "EXISTS"]);
+
+/** Whether no earlier run has done it. */
+export const isOpenLine = ({ result }: PayoutLine): boolean => !DONE.has(result?.status ?? "");
 
 const MOST_CHARACTERS = 100;
 

@@ -16,6 +16,7 @@ import {
 import { readInputFile } from "../input-file.ts";
 import { untilStopped } from "../interruption.ts";
 import { type Progress, withProgress } from "../progress.ts";
+import { shellWord } from "../shell-word.ts";
 import { printError } from "../terminal.ts";
 import { BulkClient, type Target } from "./bulk-client.ts";
 import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
@@ -85,15 +86,14 @@ async function readFileOf(file: string): Promise<Payout> {
 }
 
 async function send(file: string, payout: Payout, options: Options, stopping: AbortSignal): Promise<CommandResult> {
-  const { DONE, resultText } = await import("./payout-file.ts");
+  const { isOpenLine, resultText } = await import("./payout-file.ts");
   const results = new Map<PayoutLine, LineResult>();
-  for (const line of payout.lines)
-    if (DONE.has(line.result?.status ?? "")) results.set(line, line.result as LineResult);
-  const open = payout.lines.filter((line) => !results.has(line));
+  for (const line of payout.lines) if (line.result !== undefined && !isOpenLine(line)) results.set(line, line.result);
+  const open = payout.lines.filter(isOpenLine);
   const client = new BulkClient(await targetOf(options), stopping);
   const isDryRun = options.dryRun === true;
   const resultFile = options.result ?? resultFileOf(file);
-  const again = `parbook payout run ${resultFile} ${optionsText(options)}`;
+  const again = `parbook payout run ${shellWord(resultFile)} ${optionsText(options)}`;
   const save = async (): Promise<void> => {
     const text = resultText(payout, (line) => results.get(line));
     if (!isDryRun) await writeAtomically(resultFile, text, 0o600);
@@ -113,7 +113,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     throw error;
   }
   await save();
-  return summaryOf(payout, results, isDryRun ? undefined : { resultFile, again });
+  return summaryOf(payout, open, results, isDryRun ? undefined : { resultFile, again });
 }
 
 /** In rounds: what was not tried, or is not known, is sent again. */
@@ -165,26 +165,32 @@ function resultFileOf(file: string): string {
 function optionsText({ client, secretFile, kind, url }: Options): string {
   const named = { client, "secret-file": secretFile, ...(kind === "internal" && { kind }), ...(url && { url }) };
   return Object.entries(named)
-    .map(([name, value]) => `--${name} ${value}`)
+    .map(([name, value]) => `--${name} ${shellWord(value)}`)
     .join(" ");
 }
 
 function summaryOf(
   { lines }: Payout,
+  sent: readonly PayoutLine[],
   results: ReadonlyMap<PayoutLine, LineResult>,
   written: { readonly resultFile: string; readonly again: string } | undefined,
 ): CommandResult {
   const counts: Record<string, number> = {};
-  for (const line of lines) {
+  const doneBefore = lines.length - sent.length;
+  for (const line of sent) {
     const status = results.get(line)?.status ?? "UNKNOWN";
     counts[status] = (counts[status] ?? 0) + 1;
   }
   const rejected = lines.filter((line) => results.get(line)?.status === "REJECTED");
   const isOpen = lines.some((line) => !ENDS.has(results.get(line)?.status ?? ""));
-  const numbers = Object.entries(counts).map(([status, count]) => `${count} ${status}`);
+  const numbers = [
+    ...(doneBefore === 0 ? [] : [`${doneBefore} done before`]),
+    ...Object.entries(counts).map(([status, count]) => `${count} ${status}`),
+  ];
   return {
     json: {
       counts,
+      done_before: doneBefore,
       ...(written && { result: written.resultFile }),
       lines: lines.map((line) => ({ line: line.number, ref_id: line.item.ref_id, ...results.get(line) })),
     },
