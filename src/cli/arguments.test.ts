@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
 import {
   readAmount,
+  readCustomerName,
   readDuration,
   readEventNumber,
   readHours,
@@ -74,6 +75,22 @@ test("a text has 1 to 100 characters, counted as the API does, of whatever scrip
   expect(() => readText("")).toThrow("Must have 1 to 100 characters.");
   expect(() => readText("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
   expect(() => readText("a\0b")).toThrow("Must have 1 to 100 characters.");
+});
+
+test("a customer's name is no id, and differs from another in what can be seen", () => {
+  expect(["Acme", "Acme Ltd", "M\u00fcller & S\u00f6hne", "\u{1f7e1}"].map(readCustomerName)).toEqual([
+    "Acme",
+    "Acme Ltd",
+    "M\u00fcller & S\u00f6hne",
+    "\u{1f7e1}",
+  ]);
+  for (const id of ["0190d5a4-0000-7000-8000-000000000002", "0190D5A4-0000-7000-8000-000000000002"])
+    expect(() => readCustomerName(id), id).toThrow("Must not be a UUID, which commands take for an id.");
+  for (const name of [" Acme", "Acme ", "Acme  Ltd", "Ac\u200bme", "Acme\u202e", "Ac\tme", "Acme\u00a0", "\u2066Acme"])
+    expect(() => readCustomerName(name), JSON.stringify(name)).toThrow(
+      "Must not have invisible characters, or blanks at an end or beside each other.",
+    );
+  expect(() => readCustomerName("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
 });
 
 test("hours are those that denials are kept for", () => {

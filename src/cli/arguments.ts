@@ -54,6 +54,15 @@ export function readText(text: string): string {
   throw new InvalidArgumentError("Must have 1 to 100 characters.");
 }
 
+/** Of a customer. Commands take names and ids, so it must not be an id, or look like a name that differs in what cannot be seen. */
+export function readCustomerName(text: string): string {
+  if (parseUuid(text) !== undefined)
+    throw new InvalidArgumentError("Must not be a UUID, which commands take for an id.");
+  if (/^\s|\s$|\s\s|[\p{Cc}\p{Cf}]/u.test(text))
+    throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end or beside each other.");
+  return readText(text);
+}
+
 /** A customer's id or name, not looked up yet. */
 export type CustomerReference = Brand<string, "CustomerReference">;
 

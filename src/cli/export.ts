@@ -9,6 +9,7 @@ import { readPublicKey, readSigned } from "./auditing/checkpoint-and-key-files.t
 import { CommandRejected, WrongUsage, withFoundation } from "./command.ts";
 import { endStatements, interruptible } from "./interruption.ts";
 import { withProgress } from "./progress.ts";
+import { shellWord } from "./shell-word.ts";
 
 interface ExportOptions {
   readonly format: Format;
@@ -45,13 +46,13 @@ async function writeExport({ format, checkpoint, key }: ExportOptions): Promise<
   const exporting = (stopping: AbortSignal) =>
     withFoundation(async ({ database }) => {
       endStatements(database, stopping);
-      if (signed !== undefined) {
+      if (checkpoint !== undefined && signed !== undefined) {
         const own = await readLedgerId(database);
         if (signed.ledgerId !== own)
           throw new CommandRejected(`${checkpoint} belongs to ledger ${signed.ledgerId}, but this database is ${own}`);
         if ((await findMissingHead(database, signed.heads)) !== undefined)
           throw new CommandRejected(
-            `the ledger does not contain ${checkpoint}. For details: parbook verify --checkpoint ${checkpoint}`,
+            `the ledger does not contain ${checkpoint}. For details: parbook verify --checkpoint ${shellWord(checkpoint)}`,
           );
       }
       // On a terminal the bar would stand between the lines of the export.

@@ -10,7 +10,7 @@ import type { Queryable } from "../../postgres/database.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { parseUuid } from "../../std/id.ts";
 import type { Result } from "../../std/result.ts";
-import { type CustomerReference, readCustomer, readText, readUuid } from "../arguments.ts";
+import { type CustomerReference, readCustomer, readCustomerName, readText, readUuid } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -33,7 +33,7 @@ export function addCustomerCommands(program: Command): void {
   const create = addCommand(customer, "create", {
     summary: "create a customer with its DEFAULT profile",
     examples: ["customer create --name Acme"],
-  }).requiredOption("--name <name>", "its name, 1 to 100 characters", readText);
+  }).requiredOption("--name <name>", "its name, 1 to 100 characters", readCustomerName);
   setWritingAction(create, createCustomer);
 
   const rename = addCommand(customer, "rename", {
@@ -41,7 +41,7 @@ export function addCustomerCommands(program: Command): void {
     examples: ["customer rename Acme --name 'Acme Ltd'"],
   })
     .argument(...CUSTOMER_ARGUMENT)
-    .requiredOption("--name <name>", "its name, 1 to 100 characters", readText);
+    .requiredOption("--name <name>", "its name, 1 to 100 characters", readCustomerName);
   setWritingAction(rename, (operator, customer: CustomerReference, { name }: { name: string }) =>
     changeCustomer(customer, (customers, id) => customers.rename(id, name, operator)),
   );

@@ -9,6 +9,7 @@ import { type Checkpoint, keyIdOf, signCheckpoint } from "../../verify/signed-ch
 import { findMissingHead, takeCheckpoint } from "../../verify/take-checkpoint.ts";
 import { addCommand, CommandRejected, type CommandResult, setAction, WrongUsage, withFoundation } from "../command.ts";
 import { fileExists } from "../file-exists.ts";
+import { shellWord } from "../shell-word.ts";
 import { headRecord } from "./chain-heads.ts";
 import { readPrivateKey, readSigned, writeNewKey } from "./checkpoint-and-key-files.ts";
 
@@ -64,7 +65,7 @@ async function checkContinues(
   if (missing === undefined) return;
   const mismatch = `${file} contains ${batchName(missing)}, which the ledger lacks or has with another hash`;
   throw new CommandRejected(
-    `${mismatch}: it was rolled back or rewritten. For details: parbook verify --checkpoint ${file}`,
+    `${mismatch}: it was rolled back or rewritten. For details: parbook verify --checkpoint ${shellWord(file)}`,
   );
 }
 
