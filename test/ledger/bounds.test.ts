@@ -213,7 +213,7 @@ test("what waits for locks, is queued or is being committed is reported", async 
 });
 
 /** By the statement, whichever connection it comes on. */
-test("what a batch waits for it waits for 3 seconds, and for 8 in all, under lock and without", async () => {
+test("what a batch waits for it waits for 3 seconds, and for 8 in all, under lock and without; its locks wait for a second", async () => {
   const { lane, fund } = await start({});
   const [a, b] = newProfiles(2);
   await fund([a, b], "100");
@@ -222,6 +222,9 @@ test("what a batch waits for it waits for 3 seconds, and for 8 in all, under loc
      begin
        if current_setting('lock_timeout') <> '3s' or current_setting('statement_timeout') <> '8s' then
          raise exception 'it waits % and %', current_setting('lock_timeout'), current_setting('statement_timeout');
+       end if;
+       if current_setting('application_name') <> 'parbook lane' and current_setting('idle_in_transaction_session_timeout') <> '1s' then
+         raise exception 'its locks wait for it for %', current_setting('idle_in_transaction_session_timeout');
        end if;
        return new;
      end $$`,

@@ -1,5 +1,6 @@
 /** Many at once on the same accounts: through one lane and through two. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { EventEmitter, once } from "node:events";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { accountKey, entry, journal, type Part } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
 import { type Amount, amountOf, formatAmount, negative } from "../../src/money/amount.ts";
@@ -84,6 +85,40 @@ test("two lanes that contend for the same accounts fail no command", async () =>
   const sum = (await availableUsd(db.database, profiles)).reduce((total, amount) => total + Number(amount), 0);
   expect(sum).toBe(6_000);
   expect([...ours.events, ...theirs.events].some(({ kind }) => kind === "command_failed")).toBe(false);
+});
+
+test("a lane that stands still while its rows are locked holds up another for little more than a second", async () => {
+  const [from, to] = newProfiles(2);
+  await ours.fund([from], "10");
+  await theirs.lane.stop();
+  const database = db.another();
+  const locking = vi.spyOn(database, "transaction");
+  const gate = new EventEmitter();
+  const [stopped, goingOn] = [once(gate, "stopped"), once(gate, "going on")];
+  // As if its process was paused behind the statement that has locked the rows.
+  locking.mockImplementationOnce((work) =>
+    database.transaction((transaction) =>
+      work({
+        rows: async (text, values) => {
+          const rows = await transaction.rows(text, values);
+          if (!text.includes("for update")) return rows as never;
+          gate.emit("stopped");
+          await goingOn;
+          return rows as never;
+        },
+      }),
+    ),
+  );
+  theirs = await startLane(database, { holder: "theirs" });
+  const late = theirs.lane.execute(movement({ from, to, amount: "1", lock: true }));
+  await stopped;
+  const began = performance.now();
+  const [mine] = await Promise.allSettled([ours.lane.execute(movement({ from, to, amount: "1" }))]);
+  gate.emit("going on");
+  expect(mine).toMatchObject({ value: { kind: "done" } });
+  expect(performance.now() - began).toBeLessThan(2_500);
+  expect((await late).kind).toBe("done");
+  expect(await availableUsd(db.database, [from, to])).toEqual(["8", "2"]);
 });
 
 test("a lane that caches some fifty rows serves a thousand accounts", async () => {

@@ -24,8 +24,12 @@ const SETTINGS: SessionSettings = {
   idle_in_transaction_session_timeout: "5s",
 };
 
-/** The same timeouts for a pooled transaction that writes a batch. */
-export const LOCKING_SETTINGS = `select set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true)`;
+/**
+ * The same timeouts for a pooled transaction that writes a batch. Other processes wait for the rows that it has locked: if
+ * this one stands still, or its machine is lost, PostgreSQL ends the transaction after a second, and then it is decided
+ * again.
+ */
+export const LOCKING_SETTINGS = `select set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)`;
 
 export class LaneConnection {
   readonly #database: Database;
