@@ -106,7 +106,7 @@ test("a row that changes between decision and save makes the rule decide again",
   expect(await availableUsd(db.database, [a, b])).toEqual(["10", "0"]);
 });
 
-test("a rejection is returned only if the rows that it depends on are unchanged", async () => {
+test("a rejection is returned only if the rows that it depends on are as it saw them, and waits for nobody", async () => {
   const profile = await knownProfile();
   const look: Command<string, { code: "not_yet" }> = {
     queueKey: newId(),
@@ -115,11 +115,12 @@ test("a rejection is returned only if the rows that it depends on are unchanged"
     decide: (state) =>
       state.get(profileTable, profile)?.version === 2n ? accept("now it is", {}) : reject({ code: "not_yet" }),
   };
-  let outcome: Promise<unknown> | undefined;
-  await moveWhileSaving(profile, () => {
-    outcome = ours.lane.execute(look);
-  });
-  expect(await outcome).toEqual({ kind: "done", value: "now it is" });
+  const other = await openTransaction(db.owner);
+  await other.query("update profile set version = version + 1 where id = $1", [profile]);
+  expect(await ours.lane.execute(look)).toEqual({ kind: "rejected", rejection: { code: "not_yet" } });
+  await other.query("commit");
+  await other.end();
+  expect(await ours.lane.execute(look)).toEqual({ kind: "done", value: "now it is" });
 });
 
 test("a command that the database rejects fails alone, and the others of its batch take effect once", async () => {

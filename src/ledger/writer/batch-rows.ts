@@ -10,8 +10,10 @@ export interface BatchRow {
   readonly before: StateRow;
   row: StateRow;
   changed: boolean;
-  /** Whether a decision needs more of it than that the owner is active. */
-  needsLock: boolean;
+  /** What an accepted command needs of it until the commit; undefined: none depends on it. */
+  needed: "that it is active" | "all of it" | undefined;
+  /** Whether a rejection depends on it. */
+  seen: boolean;
   /** The numbers of the callers who requested its changes. */
   callers: Set<number> | undefined;
 }
@@ -34,7 +36,10 @@ export interface WrittenRows {
 /** The rows of one table that a batch checks or writes, in key order. */
 export interface TableRows extends WrittenRows {
   readonly table: AnyStateTable;
+  /** Rows that must stay as they are until the commit. */
   readonly checked: readonly StateRow[];
+  /** Rows that only have to be as they are when the statement begins. */
+  readonly seen: readonly StateRow[];
   readonly projected: readonly ProjectedRows[];
 }
 
@@ -58,12 +63,15 @@ export function rowsInLockOrder(
 
 export function tableRows({ table, rows }: RowsOfTable, standIns: StandIns): TableRows {
   const changed = rows.filter((item) => item.changed && item.before.version > 0n);
+  const isChecked = (item: BatchRow): boolean => item.needed !== undefined && !isSpared(item, standIns);
+  const unchanged = rows.filter((item) => !item.changed);
   return {
     table,
     opened: rows.filter((item) => item.changed && item.before.version === 0n).map((item) => item.row),
     changed: changed.map((item) => item.row),
     before: changed.map((item) => item.before),
-    checked: rows.filter((item) => !item.changed && !isSpared(item, standIns)).map((item) => item.row),
+    checked: unchanged.filter(isChecked).map((item) => item.row),
+    seen: unchanged.filter((item) => item.seen && !isChecked(item)).map((item) => item.row),
     projected: table.projections.map((projection) => projectedRows(projection, rows.filter(hasChanged))),
   };
 }
@@ -104,9 +112,9 @@ export function standInsOf(accounts: readonly BatchRow[]): StandIns {
  * the last deactivation that they know of. The owner was remembered as active, and not from before that deactivation; so if
  * it is inactive by now, a later deactivation has written to these accounts (decision 4).
  */
-function isSpared({ table, key, row, needsLock }: BatchRow, standIns: StandIns): boolean {
+function isSpared({ table, key, row, needed }: BatchRow, standIns: StandIns): boolean {
   const { owner } = table;
-  if (owner === undefined || needsLock || !owner.isActive(row)) return false;
+  if (owner === undefined || needed !== "that it is active" || !owner.isActive(row)) return false;
   const lastDeactivation = standIns.get(key);
   return typeof lastDeactivation === "bigint" && lastDeactivation <= row.version;
 }

@@ -100,19 +100,21 @@ export class Batch {
   }
 
   /**
-   * Guards the rows that a decision depended on. Absent rows cannot be guarded; rules about absence need `lock`.
-   * @param decision a rejection changes no account that could stand in for its owner
+   * Guards the rows that a decision depended on. Absent rows cannot be guarded; rules about absence need `lock`. A rejection
+   * changes nothing, so it is right if its rows were at one moment as it saw them, and locks none.
    */
   dependOn(keys: readonly Key[], decision: "accepted" | "rejected" = "accepted"): void {
     for (const { table, key, onlyActive } of keys) {
       const rows = this.#rowsOfTable(table);
-      const needsLock = decision === "rejected" || onlyActive !== true;
-      const known = rows.get(key);
-      if (known !== undefined) known.needsLock ||= needsLock;
-      else {
+      if (!rows.has(key)) {
         const row = this.#cache.get<StateRow>(table, key);
-        rows.set(key, row && { table, key, before: row, row, changed: false, needsLock, callers: undefined });
+        rows.set(key, row && unchangedRow(table, key, row));
       }
+      const known = rows.get(key);
+      if (known === undefined) continue;
+      if (decision === "rejected") known.seen = true;
+      else if (onlyActive !== true) known.needed = "all of it";
+      else known.needed ??= "that it is active";
     }
   }
 
@@ -251,7 +253,7 @@ export class Batch {
     const existing = rows.get(key);
     if (existing !== undefined) return existing;
     const row = this.#cache.get<StateRow>(table, key) ?? empty?.() ?? { version: 0n };
-    const taken: BatchRow = { table, key, before: row, row, changed: false, needsLock: false, callers: undefined };
+    const taken = unchangedRow(table, key, row);
     rows.set(key, taken);
     return taken;
   }
@@ -269,16 +271,20 @@ export class Batch {
   }
 }
 
+function unchangedRow(table: AnyStateTable, key: string, row: StateRow): BatchRow {
+  return { table, key, before: row, row, changed: false, needed: undefined, seen: false, callers: undefined };
+}
+
 const latest = (...times: Instant[]): Instant => Math.max(...times) as Instant;
 
 /** The versions that the batch was decided on, by key name; 0 for a row that did not exist. */
 export function guardsOf(content: BatchContent): Map<string, bigint> {
   const guards = new Map<string, bigint>();
-  for (const { table, opened, changed, before, checked } of content.states) {
+  for (const { table, opened, changed, before, checked, seen } of content.states) {
     const name = (row: StateRow): string => keyName({ table, key: table.keyOf(row) });
     for (const row of opened) guards.set(name(row), 0n);
     for (const [i, row] of changed.entries()) guards.set(name(row), before[i]?.version ?? 0n);
-    for (const row of checked) guards.set(name(row), row.version);
+    for (const row of [...checked, ...seen]) guards.set(name(row), row.version);
   }
   return guards;
 }

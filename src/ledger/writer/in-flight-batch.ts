@@ -32,8 +32,8 @@ export function failed({ link: { slot, n }, decided }: InFlightBatch, error: Err
 /** The key names of rows whose version is not the one that was decided on: another process changed them. */
 export async function movedRows(database: Database, { content }: InFlightBatch, slot: number): Promise<string[]> {
   const guards = guardsOf(content);
-  const keys = content.states.flatMap(({ table, opened, changed, checked }) =>
-    [...opened, ...changed, ...checked].map((row): Key => ({ table, key: table.keyOf(row) })),
+  const keys = content.states.flatMap(({ table, opened, changed, checked, seen }) =>
+    [...opened, ...changed, ...checked, ...seen].map((row): Key => ({ table, key: table.keyOf(row) })),
   );
   const now = await readKeys(database, keys, slot, "none");
   return now.filter((key) => guards.get(keyName(key)) !== key.row.version).map(keyName);

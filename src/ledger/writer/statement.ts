@@ -38,7 +38,7 @@ export class Statements {
     let expected = 0;
     for (const rows of content.states) {
       counted.push(...writeStates(writing, rows, stamp));
-      expected += rows.opened.length + rows.changed.length + rows.checked.length;
+      expected += rows.opened.length + rows.changed.length + rows.checked.length + rows.seen.length;
       for (const copies of rows.projected) {
         counted.push(...writeProjection(writing, copies, stamp));
         expected += copies.opened.length + copies.changed.length + copies.closed.length;
@@ -114,7 +114,8 @@ type Stamp = readonly [slot: string, batch: string];
 
 function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): string[] {
   const names = writeRows(writing, rows, stamp);
-  if (rows.checked.length > 0) names.push(checkRows(writing, rows));
+  if (rows.checked.length > 0) names.push(checkRows(writing, rows.table, "checked", rows.checked));
+  if (rows.seen.length > 0) names.push(checkRows(writing, rows.table, "seen", rows.seen));
   return names;
 }
 
@@ -180,12 +181,21 @@ function closeRows(writing: StatementBuilder, { table, closed }: ProjectedRows):
   return name;
 }
 
-/** `for share`: checked rows stay unchanged until the commit. */
-function checkRows(writing: StatementBuilder, { table, checked }: TableRows): string {
-  const name = `${table.name}_checked`;
-  const source = writing.unnest<StateRow>([...table.keys, table.version], checked);
+/**
+ * Checked rows stay unchanged until the commit: `for share`. Rows that were only seen are not locked, or two processes, each of
+ * which changes what the other has seen, would wait for each other.
+ */
+function checkRows(
+  writing: StatementBuilder,
+  table: TableRows["table"],
+  what: "checked" | "seen",
+  rows: readonly StateRow[],
+): string {
+  const name = `${table.name}_${what}`;
+  const source = writing.unnest<StateRow>([...table.keys, table.version], rows);
+  const lock = what === "checked" ? " for share of t" : "";
   writing.cte(
-    `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.version = k.version for share of t)`,
+    `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.version = k.version${lock})`,
   );
   return name;
 }

@@ -31,7 +31,7 @@ const FOUND_BY_REF_IDS = `select ${columnsOf(transferTable, "t.")},
  where t.customer_id = $1 and t.ref_id = any($2::text[])`;
 
 const KNOWN: Readonly<Record<string, Statement>> = {
-  [LOCKING_SETTINGS]: () => [{ set_config: "8s" }],
+  [LOCKING_SETTINGS]: () => [{ set_config: "1s" }],
   "select extract(epoch from clock_timestamp()) * 1000 as now": ({ now }) => [{ now: String(now) }],
 
   // postgres/leases.ts
