@@ -172,8 +172,8 @@ test("a command that loses the race for a ref_id again, under lock, returns the 
   const [from, to] = newProfiles(2);
   await fund([from, to], "100");
   const customerId = newId();
-  const theirs = await Promise.all(["a", "b"].map((refId) => claimed(customerId, refId)));
-  // Both are decided under lock, in one batch. It fails for the first, and then the second alone for its own.
+  const theirs = await Promise.all(["a", "b", "c"].map((refId) => claimed(customerId, refId)));
+  // All are decided under lock, in one batch. It fails for the first, again for the second, and then the third alone for its own.
   const outcomes = theirs.map(({ refId }) =>
     lane.execute(movement({ from, to, amount: "1", lock: true, claim: { customerId, refId } })),
   );
@@ -185,6 +185,29 @@ test("a command that loses the race for a ref_id again, under lock, returns the 
   }
   expect(events).toEqual([]);
   expect(await availableUsd(db.database, [from, to])).toEqual(["100", "100"]);
+  await lane.stop();
+});
+
+test("under lock, a ref_id that another process was first with costs its batch one attempt more, not one for each command", async () => {
+  const { lane, fund } = await startLane(db.another());
+  const [from, to] = newProfiles(2);
+  await fund([from, to], "100");
+  const customerId = newId();
+  const theirs = await claimed(customerId, "1");
+  const batches = async (): Promise<number> =>
+    Number((await db.owner.rows<{ count: string }>("select count(*) from batch where not void"))[0]?.count);
+  const before = await batches();
+  const outcomes = Array.from({ length: 10 }, (_, i) =>
+    lane.execute(movement({ from, to, amount: "1", lock: true, claim: { customerId, refId: String(i) } })),
+  );
+  await untilBlocked(db);
+  await theirs.session.query("commit");
+  await theirs.session.end();
+  expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(
+    Array.from({ length: 10 }, (_, i) => (i === 1 ? "exists" : "done")),
+  );
+  expect((await batches()) - before).toBe(1);
+  expect(await availableUsd(db.database, [from, to])).toEqual(["91", "109"]);
   await lane.stop();
 });
 

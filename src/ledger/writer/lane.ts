@@ -234,11 +234,17 @@ export class Lane {
     this.#background = ignoreLaneClosed(work.then(() => this.#resume("locking")));
   }
 
-  /** In batches; if one fails, one command per batch, so that a poisonous command fails alone. */
+  /**
+   * In batches. If another process was in the way of one, what it has claimed is found when the batch is decided again. If
+   * that fails too, one command per batch, so that a poisonous command fails alone.
+   */
   async #decideUnderLock(some: readonly PendingCommand[]): Promise<void> {
     for (let done = 0; done < some.length; done += this.#bounds.batch) {
       const group = some.slice(done, done + this.#bounds.batch);
-      if ((await this.#saveUnderLock(group)) === undefined) continue;
+      const failure = await this.#saveUnderLock(group);
+      if (failure === undefined) continue;
+      const claims = group.flatMap((pending) => pending.claims);
+      if (isContention(failure, claims) && (await this.#saveUnderLock(group)) === undefined) continue;
       for (const pending of group) await this.#saveAlone(pending);
     }
   }
