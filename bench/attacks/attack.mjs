@@ -26,7 +26,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,sweeps,empty-parts,filters,walks,deactivations";
+  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,sweeps,empty-parts,filters,walks,fees,candles,deactivations";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },

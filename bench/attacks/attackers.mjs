@@ -127,6 +127,8 @@ const KINDS = {
     if (nth > 1) return void read(socket).write(handshake("/marketdata/BTCUSD"));
     every(read(socket), 6_000, () => socket.write(SWEEP));
   },
+  fees: (socket) => askAgain(socket, ask("/v2/fees", [authorization])),
+  candles: (socket) => askAgain(socket, ask("/v2/markets/BTCUSD/historical-prices?increment=ONE_MINUTE", [authorization])),
   deactivations: (socket) => askAgain(socket, DEACTIVATION),
   "slow-groups": (socket) => read(socket, () => socket.destroy()).write(SLOW_HELLO),
 };

@@ -7,6 +7,7 @@ import { conversionRoutes } from "./conversions.ts";
 import { eventRoutes } from "./events.ts";
 import { executionRoutes } from "./executions.ts";
 import { candleRoutes } from "./markets/candles.ts";
+import { historicalPriceRoutes } from "./markets/historical-prices.ts";
 import { orderRoutes } from "./orders/orders.ts";
 import { transferRoutes } from "./transfers.ts";
 import { webhookRoutes } from "./webhooks/webhooks.ts";
@@ -28,10 +29,11 @@ conversionRoutes(api, {} as never, {} as never);
 executionRoutes(api, {} as never, {} as never);
 eventRoutes(api, {} as never);
 candleRoutes(api, {} as never);
+historicalPriceRoutes(api, {} as never);
 webhookRoutes(api, {} as never, {} as never);
 
 const [PROFILE, ORDERS, OF_PROFILE] = ["a profile", "/v2/orders", "/v2/profiles/:profile_id/orders"];
-const CANDLES = "/v2/markets/:market/historical-candles";
+const [CANDLES, PRICES] = ["/v2/markets/:market/historical-candles", "/v2/markets/:market/historical-prices"];
 const [TRANSFERS, EXECUTIONS] = ["/v2/transfer/transfers", "/v2/executions"];
 const EXECUTIONS_OF_PROFILE = "/v2/profiles/:profile_id/executions";
 
@@ -58,9 +60,12 @@ const WALKS: readonly Case[] = [
   ["/v2/events", { profile_id: PROFILE }],
   ["/v2/events", { type: ["order.filled"] }],
   ["/v2/events", { object_id: "o" }],
-  [CANDLES, { increment: "ONE_HOUR" }],
+  // Each data point is summed up from all of its executions.
+  [CANDLES, { increment: "ONE_MINUTE", "range.begin": "2026-01-01T00:00:00Z" }],
   [CANDLES, { increment: "FOUR_WEEKS" }],
   [CANDLES, { max_data_points: 7 }],
+  [PRICES, { increment: "ONE_MINUTE", "range.begin": "2026-01-01T00:00:00Z" }],
+  [PRICES, { max_data_points: 7 }],
   ["/v2/webhooks", { statuses: ["ACTIVE"] }],
 ];
 
@@ -93,7 +98,6 @@ const BY_INDEX: readonly Case[] = [
   [EXECUTIONS_OF_PROFILE, { "range.begin": "2026-01-01T00:00:00Z" }],
   ["/v2/events", { after_number: 1, wait_millis: 1 }],
   ["/v2/events", { "created_at.gt": "2026-01-01T00:00:00Z", is_test: "true" }],
-  [CANDLES, { increment: "THIRTY_MINUTES", "range.begin": "2026-01-01T00:00:00Z" }],
 ];
 
 test.each(WALKS)("%s with %j may walk through all records of its caller", (url, query) => {

@@ -16,6 +16,7 @@ import type { Queryable } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { LruCache } from "../../std/lru-cache.ts";
 import { dayOf } from "../customer-volume.ts";
+import { SharedReads } from "../market-data/shared-reads.ts";
 import { readGross } from "./store.ts";
 
 /** A customer's rates on a market, and why. */
@@ -56,6 +57,7 @@ const MAX_CUSTOMERS = 10_000;
 export class Fees {
   readonly #parts: FeesParts;
   readonly #known = new LruCache<{ readonly at: Instant; readonly basis: Promise<FeeBasis> }>(MAX_CUSTOMERS);
+  readonly #lists = new SharedReads<CustomerId, CustomerFees>((customerId) => this.#list(customerId));
 
   constructor(parts: FeesParts) {
     this.#parts = parts;
@@ -69,8 +71,12 @@ export class Fees {
     return ratesOn(market, await (known !== undefined && isFresh ? known.basis : this.#read(customerId)));
   }
 
-  /** Current; also refreshes the cache. */
-  async feesOf(customerId: CustomerId): Promise<CustomerFees> {
+  /** Current; also refreshes the cache. Callers at the same time share one object. */
+  feesOf(customerId: CustomerId): Promise<CustomerFees> {
+    return this.#lists.get(customerId);
+  }
+
+  async #list(customerId: CustomerId): Promise<CustomerFees> {
     const basis = await this.#read(customerId);
     const markets = this.#parts.catalogue.listMarkets().map((market) => ({
       ...ratesOn(market, basis),

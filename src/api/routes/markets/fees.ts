@@ -6,6 +6,7 @@ import type { Api } from "../../api.ts";
 import { problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { AssetText, Decimal, ListOf, MarketText, NamedEnum, Timestamp } from "../../requests/schemas.ts";
+import { sendJson, sharedBytes } from "../../requests/shared-bodies.ts";
 
 const TakerRate = {
   ...Decimal,
@@ -52,11 +53,19 @@ const FeesBody = Type.Object(
   { title: "Fees", description: "Your fees on one market." },
 );
 
+const FeesList = ListOf(FeesBody);
+
 const DESCRIPTION = `Your taker rate and maker rebate on each market, by your 30-day volume or as agreed with you. Sorted by market code, always in one page.
 
 Volume counts as soon as a match is durable. An order keeps the rates that applied up to ten seconds before its placement.`;
 
 export function feeRoutes(api: Api, exchange: Pick<Exchange, "feesOf" | "marketCodes">): void {
+  const textOf = (fees: CustomerFees, market?: string): string => {
+    const listed = fees.markets.filter((one) => market === undefined || one.market === market);
+    const body = { items: listed.map((one) => feesBody(one, fees)), next_page_cursor: "" };
+    return JSON.stringify(api.dialect.giver(FeesList)(body));
+  };
+  const bytesOfAll = sharedBytes((fees: CustomerFees) => textOf(fees));
   api.get(
     "/v2/fees",
     {
@@ -71,17 +80,16 @@ export function feeRoutes(api: Api, exchange: Pick<Exchange, "feesOf" | "marketC
             Type.String({ ...MarketText, description: "Only this market.", minLength: 1, maxLength: 100 }),
           ),
         }),
-        response: { 200: ListOf(FeesBody), ...errors(400, 401, 403, "unknown_market", 429, 500, 503) },
+        response: { 200: FeesList, ...errors(400, 401, 403, "unknown_market", 429, 500, 503) },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { market } = request.query;
       const markets = exchange.marketCodes();
       if (market !== undefined && !markets.some((code) => code === market))
         throw problemFor(request, { code: "unknown_market", field: "market", market, markets });
       const fees = await exchange.feesOf(request.grant.customerId);
-      const listed = fees.markets.filter((one) => market === undefined || one.market === market);
-      return { items: listed.map((one) => feesBody(one, fees)), next_page_cursor: "" };
+      return sendJson(reply, market === undefined ? bytesOfAll(fees) : Buffer.from(textOf(fees, market)));
     },
   );
 }

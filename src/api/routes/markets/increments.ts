@@ -22,10 +22,6 @@ interface LengthQuery {
   readonly max_data_points?: number;
 }
 
-/** Each data point is summed up from all of its executions; short ones have few. `max_data_points` may select any length. */
-export const isLong = ({ increment }: Readonly<Record<string, unknown>>): boolean =>
-  increment === undefined || INCREMENTS.indexOf(increment as Increment) >= INCREMENTS.indexOf("ONE_HOUR");
-
 /** @throws Problem 400 when both are given, or none */
 export function requireOneLength({ increment, max_data_points: most }: LengthQuery, words: Words): void {
   if ((increment === undefined) !== (most === undefined)) return;

@@ -1,4 +1,3 @@
-import type { FastifyReply } from "fastify";
 import { type Static, Type } from "typebox";
 import {
   type Exchange,
@@ -18,6 +17,7 @@ import type { Api } from "../../api.ts";
 import { present, problemFor } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { Decimal, MarketText, Repeatable, Timestamp } from "../../requests/schemas.ts";
+import { sendJson, sharedBytes } from "../../requests/shared-bodies.ts";
 import { OrderSide } from "../orders/order-body.ts";
 import { candleRoutes } from "./candles.ts";
 import { historicalPriceRoutes } from "./historical-prices.ts";
@@ -233,31 +233,14 @@ function pricesRoute(api: Api, exchange: MarketDataExchange): void {
   );
 }
 
-/** Serialises a large, shared body once, and caches the bytes for as long as its origin lives. */
-function cachedBytes<Origin extends object, Rest extends readonly unknown[]>(
-  make: (origin: Origin, ...rest: Rest) => string,
-): (origin: Origin, ...rest: Rest) => Buffer {
-  const made = new WeakMap<Origin, Buffer>();
-  return (origin, ...rest) => {
-    const bytes = made.get(origin) ?? Buffer.from(make(origin, ...rest));
-    made.set(origin, bytes);
-    return bytes;
-  };
-}
-
-const bookBytes = cachedBytes(
+const bookBytes = sharedBytes(
   ({ version, bids, asks }: WrittenBook, market: string) =>
     `{"market":${JSON.stringify(market)},"sequence":"${version}","bids":[${bids}],"asks":[${asks}]}`,
 );
 
-const matchesBytes = cachedBytes((matches: readonly Match[], give: (body: object) => object) =>
+const matchesBytes = sharedBytes((matches: readonly Match[], give: (body: object) => object) =>
   JSON.stringify({ items: matches.map((match) => give(recentExecutionBody(match))) }),
 );
-
-/** Sends a body that is already serialised. */
-export function sendJson(reply: Pick<FastifyReply, "type" | "send">, bytes: Buffer): never {
-  return reply.type("application/json; charset=utf-8").send(bytes) as never;
-}
 
 export function orderBookBody(market: string, { version, bids, asks }: OrderBook): Static<typeof OrderBookBody> {
   return { market, sequence: version.toString(), bids: bids.map(levelBody), asks: asks.map(levelBody) };

@@ -7,7 +7,7 @@ import type { Api } from "../../api.ts";
 import { present } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { AssetText, Decimal, MarketText, NamedEnum, Timestamp } from "../../requests/schemas.ts";
-import { sendJson } from "./market-data.ts";
+import { sendJson, sharedBytes } from "../../requests/shared-bodies.ts";
 
 const TradingStatus = NamedEnum(
   "TradingStatus",
@@ -83,15 +83,9 @@ const MarketList = Type.Object(
 );
 
 export function marketRoutes(api: Api, exchange: Pick<Exchange, "listMarkets">): void {
-  /** Serialised once for all callers that share a read. */
-  const serialised = new WeakMap<readonly MarketListing[], Buffer>();
-  const bytesOf = (listings: readonly MarketListing[]): Buffer => {
-    const known = serialised.get(listings);
-    if (known !== undefined) return known;
-    const bytes = Buffer.from(JSON.stringify(api.dialect.giver(MarketList)({ markets: listings.map(marketBody) })));
-    serialised.set(listings, bytes);
-    return bytes;
-  };
+  const bytesOf = sharedBytes((listings: readonly MarketListing[]) =>
+    JSON.stringify(api.dialect.giver(MarketList)({ markets: listings.map(marketBody) })),
+  );
   api.get(
     "/v2/markets",
     {
