@@ -133,6 +133,38 @@ test("without room a write is rejected before its token and body are read, a rea
   expect(verified).toBe(1);
 });
 
+test("of reads that arrive together each turn takes some, in turn by address; writes go on together", async () => {
+  const taken: string[] = [];
+  let turn = 0;
+  toy = await startToyApi((api: Api) => {
+    const open = { config: { scope: "public" as const }, schema: { hide: true } };
+    api.get("/read", open, async ({ ip }) => void taken.push(`${turn} ${ip}`));
+    api.post("/write", open, async ({ ip }) => void taken.push(`${turn} ${ip}`));
+  });
+  const send = async (method: "GET" | "POST", count: number, last: string): Promise<string[]> => {
+    taken.length = 0;
+    const all = Array.from({ length: count + 1 }, (_, i) =>
+      toy.api.inject({
+        ...{ method, url: method === "GET" ? "/read" : "/write", headers: { host: "toy" } },
+        remoteAddress: i === count ? last : "203.0.113.9",
+      }),
+    );
+    while (taken.length <= count) {
+      await new Promise(setImmediate);
+      turn += 1;
+    }
+    await Promise.all(all);
+    return [...taken];
+  };
+  const reads = await send("GET", 100, "198.51.100.7");
+  const turns = reads.map((text) => text.split(" ")[0]);
+  const most = Math.max(...turns.map((one) => turns.filter((other) => other === one).length));
+  expect(most).toBeLessThanOrEqual(32);
+  expect(reads.findIndex((text) => text.endsWith("198.51.100.7"))).toBeLessThan(34);
+  const writes = await send("POST", 40, "198.51.100.7");
+  expect(new Set(writes.map((text) => text.split(" ")[0])).size).toBeLessThanOrEqual(2);
+});
+
 test("a bug is a 500 without details; the log has it under the request id", async () => {
   await startThrowing(new Error("the password is hunter2"));
   const detail = "internal error: quote the request_id when you report it";

@@ -45,7 +45,9 @@ import { TrackedResponse } from "../web/connections/tracked-response.ts";
 import { boundResponses, createUnsentResponses, type UnsentByAccess } from "../web/connections/unsent-responses.ts";
 import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
+import { queueKey } from "../web/limits/address.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
+import { RequestTurns } from "../web/limits/request-turns.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { BulkAdmission } from "./access/bulk-admission.ts";
 import {
@@ -207,9 +209,10 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
   boundResponses(api, { all: answers, groupOf: answersOf, callerOf, rejection: tooManyUnread, checkEveryMs, onCutOff });
+  const readTurns = inTurnByAddress();
   api.addHook("onRoute", (route) => {
     api.dialect.prepare(route);
-    prepareRoute(route, options, admit, { ...admissions, answers, bulkAdmission });
+    prepareRoute(route, options, admit, { ...admissions, answers, bulkAdmission, readTurns });
   });
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl, dialect);
@@ -293,7 +296,11 @@ function prepareRoute(
   route: RouteOptions,
   { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {} }: ApiOptions,
   admit: Admit,
-  turns: Admissions & { readonly answers: UnsentByAccess; readonly bulkAdmission: BulkAdmission },
+  turns: Admissions & {
+    readonly answers: UnsentByAccess;
+    readonly bulkAdmission: BulkAdmission;
+    readonly readTurns: onRequestHookHandler;
+  },
 ): void {
   const access: Access | undefined = route.config?.scope;
   assert(access !== undefined, `${[route.method].flat().join()} ${route.url} declares its scope`);
@@ -303,7 +310,7 @@ function prepareRoute(
     access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied, scopeWords });
   route.handler = withDefaultProfile(route.schema ?? {}, defaultProfileOf, route.handler);
   if (isWrite && access !== "public") route.handler = whileGranted(route.handler);
-  const hooks = [...(isWrite ? [rejectAtCapacity(rejectsWork)] : []), entrance];
+  const hooks = [isWrite ? rejectAtCapacity(rejectsWork) : turns.readTurns, entrance];
   if (route.config?.admission !== false) {
     const { reads, writes, answers } = turns;
     hooks.push(rejectWhenFull(isWrite ? writes : reads), rejectUnread(answers));
@@ -317,6 +324,12 @@ function prepareRoute(
 }
 
 const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
+
+/** Of reads only: writes that arrive together go into one batch of the ledger. */
+function inTurnByAddress(): onRequestHookHandler {
+  const turns = new RequestTurns();
+  return ({ ip }, _reply, done) => turns.run(queueKey(ip), done);
+}
 
 function rejectAtCapacity(rejectsWork: () => string | undefined): onRequestHookHandler {
   return (_request, _reply, done) => {
