@@ -60,7 +60,7 @@ import {
   type Verify,
   whileGranted,
 } from "./access/guard.ts";
-import { type Admit, admitAddress, admitBy, admitMoreBy } from "./access/rate-limiting.ts";
+import { type Admit, admitAddress, admitBy, admitMoreBy, countSent } from "./access/rate-limiting.ts";
 import {
   type Admissions,
   admissionOfRead,
@@ -294,7 +294,7 @@ function rejectWhileClosing(api: Api): void {
 /** Adds the hooks that the configuration and the schemas of a route require. */
 function prepareRoute(
   route: RouteOptions,
-  { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {} }: ApiOptions,
+  { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {}, limiter }: ApiOptions,
   admit: Admit,
   turns: Admissions & {
     readonly answers: UnsentByAccess;
@@ -320,6 +320,7 @@ function prepareRoute(
     } else route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
+  if (access === "public") route.onSend = [countSent(limiter), ...[route.onSend ?? []].flat()];
   route.preValidation = [readRequest(route.url, route.schema ?? {}), ...[route.preValidation ?? []].flat()];
 }
 

@@ -16,6 +16,12 @@ async function start(trustedProxies: readonly string[] = []): Promise<{ pass: (s
     (api) => {
       const open = { schema: { hide: true } };
       api.get("/book", { ...open, config: { scope: "public", rate: "order_book" } }, async () => ({}));
+      api.get("/long", { ...open, config: { scope: "public" } }, async (_request, reply) =>
+        reply.send(Buffer.alloc(2 * 65_536, " ")),
+      );
+      api.get("/just-short", { ...open, config: { scope: "public" } }, async (_request, reply) =>
+        reply.send(Buffer.alloc(65_535, " ")),
+      );
       api.get("/open", { ...open, config: { scope: "public" } }, async () => ({}));
       api.get("/watched", { ...open, config: { scope: "public", rate: "health" } }, async () => ({}));
     },
@@ -108,6 +114,13 @@ test("unknown paths and methods count for the address of every caller", async ()
   expect([(await noMethod()).status, (await noMethod()).status, (await noMethod()).status]).toEqual([405, 405, 429]);
   expect(await statuses(2, "/nowhere", "good 1")).toEqual([429, 429]);
   expect(await statuses(1, "/v2/toys", "good 1")).toEqual([200]);
+});
+
+test("a public request counts as one more for each 64 KiB that it is sent", async () => {
+  const { pass } = await start();
+  expect(await statuses(3, "/long", null)).toEqual([200, 200, 429]);
+  pass(300);
+  expect(await statuses(7, "/just-short", null)).toEqual([...SIX, 429]);
 });
 
 test("each rate has a bucket of its own, and monitoring is not limited", async () => {

@@ -2,13 +2,16 @@
  * Rate limits of the API: by client once the token is verified, else by address. A route may name a rate of its own in
  * its `config`.
  */
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from "fastify";
+import type { FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler } from "fastify";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
 import type { RateClass } from "../../web/limits/rates.ts";
 import { Problem } from "../problems/problems.ts";
 
 /** Characters of a URL. A filter for a hundred ids counts as five requests. */
 const COUNTED_AS_ONE = 1_024;
+
+/** Bytes of a public body: some links of strangers carry more than the rest of the service needs. */
+const SENT_AS_ONE = 65_536;
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -67,6 +70,20 @@ export function admitMoreBy(limiter: RateLimiter | undefined): AdmitMore {
 export function admitAddress(admit: Admit): onRequestHookHandler {
   return (request, reply, done) => {
     admit(request, reply, undefined);
+    done();
+  };
+}
+
+/**
+ * The hook of a public route that counts what is sent: a request with a long body counts as more requests.
+ * @param limiter undefined: no limits
+ */
+export function countSent(limiter: RateLimiter | undefined): onSendHookHandler<unknown> {
+  return ({ ip, routeOptions }, _reply, payload, done) => {
+    const { rate = "rest" } = routeOptions.config;
+    const isText = typeof payload === "string" || Buffer.isBuffer(payload);
+    const more = isText ? Math.floor(Buffer.byteLength(payload) / SENT_AS_ONE) : 0;
+    if (more > 0 && rate !== "health") limiter?.alsoOfAddress(rate, ip, more);
     done();
   };
 }

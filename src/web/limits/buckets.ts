@@ -1,4 +1,4 @@
-import { FULL, type Taking, takeTokens } from "./token-bucket.ts";
+import { FULL, spendTokens, type Taking, takeTokens } from "./token-bucket.ts";
 
 /**
  * The token buckets of all callers of one rate, bounded. Only full buckets are deleted, so a caller cannot get a new one by
@@ -27,6 +27,12 @@ export class Buckets {
     const taking = takeTokens(this.#fullAt.get(place) ?? FULL, this.#perSecond, now, tokens);
     this.#fullAt.set(place, taking.fullAt);
     return taking;
+  }
+
+  /** Takes tokens from the bucket of this key for what has been done already, from which it took the first. */
+  spend(key: string, now: number, tokens: number): void {
+    const place = this.#fullAt.has(key) ? key : SHARED;
+    this.#fullAt.set(place, spendTokens(this.#fullAt.get(place) ?? FULL, this.#perSecond, now, tokens));
   }
 
   /** Deletes full buckets among the next few. @returns whether there is room for one more */

@@ -42,6 +42,22 @@ test("what counts as several requests counts so for the network of 48 bits too, 
   expect(limited).toEqual(new Array(7).fill({ rate: "rest", caller: "address" }));
 });
 
+test("what an admitted request counts as besides is taken from its address, and from its network of 48 bits", () => {
+  const { limiter } = start();
+  const remaining = (address: string): string | undefined =>
+    limiter.ofAddress("rest", address).headers["ratelimit-remaining"];
+  expect([remaining("203.0.113.9"), remaining("2001:db8:0:1::1")]).toEqual(["5", "5"]);
+  limiter.alsoOfAddress("rest", "203.0.113.9", 2);
+  for (let network = 1; network <= 4; network += 1) {
+    limiter.ofAddress("rest", `2001:db8:0:${network}::1`);
+    limiter.alsoOfAddress("rest", `2001:db8:0:${network}::1`, 100);
+  }
+  expect([remaining("203.0.113.9"), remaining("203.0.113.10")]).toEqual(["2", "5"]);
+  expect(limiter.ofAddress("rest", "2001:db8:0:1::1").admitted).toBe(false);
+  // Those of the fifth are left, but its network has none.
+  expect(limiter.ofAddress("rest", "2001:db8:0:5::1").admitted).toBe(false);
+});
+
 test("a client that is known by its secret has a bucket at each address, an IPv6 network of 64 bits being one", () => {
   const { limited, limiter } = start();
   const six = (client: string, address: string): boolean[] =>

@@ -78,6 +78,14 @@ export class RateLimiter {
     return ofWide.admitted ? verdict : ofWide;
   }
 
+  /** What an admitted request counts as besides, once that is known. */
+  alsoOfAddress(rateClass: RateClass, address: string, cost: number): void {
+    const [first, second] = networksOf(address);
+    const now = this.#now();
+    this.#addresses[rateClass].spend(second ?? first, now, cost);
+    if (second !== undefined) this.#wide[rateClass].spend(first, now, cost);
+  }
+
   /** A client that is known by its secret, with a bucket per address. */
   ofClientAt(rateClass: RateClass, clientId: string, address: string): Verdict {
     return this.ofClient(rateClass, `${rateLimitKey(address)} ${clientId}`);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FILLS_WITHIN_MS, FULL, takeTokens } from "./token-bucket.ts";
+import { FILLS_WITHIN_MS, FULL, spendTokens, takeTokens } from "./token-bucket.ts";
 
 /** Takes at these times, each in milliseconds; answers how many were taken. */
 function takeAt(perSecond: number, times: readonly number[]): number {
@@ -47,6 +47,13 @@ test("several tokens are taken at once or not at all, and a full bucket suffices
   expect(rejected.waitMs).toBeCloseTo(3_000, 1);
   expect(takeTokens(299_000, 1, 3_000, 4)).toMatchObject({ taken: true, remaining: 0 });
   expect(takeTokens(FULL, 1, 0, 1_000)).toMatchObject({ taken: true, remaining: 0 });
+});
+
+test("what was done already takes the tokens that there are", () => {
+  expect(spendTokens(FULL, 1, 5_000, 4)).toBe(9_000);
+  expect(spendTokens(9_000, 2, 5_000, 4)).toBe(11_000);
+  expect(spendTokens(9_000, 1, 5_000, 1_000)).toBe(305_000);
+  expect(takeTokens(spendTokens(FULL, 1, 0, 297), 1, 0)).toMatchObject({ taken: true, remaining: 2 });
 });
 
 test("after five quiet minutes a bucket is full again", () => {

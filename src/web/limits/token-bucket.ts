@@ -45,3 +45,11 @@ export function takeTokens(fullAt: number, perSecond: number, now: number, token
     waitMs: Math.max((taken ? tokenMs : askedMs) - leftMs, 0),
   };
 }
+
+/**
+ * Takes tokens for what has been done already: all that there are, if there are fewer.
+ * @returns the bucket after it
+ */
+export function spendTokens(fullAt: number, perSecond: number, now: number, tokens: number): number {
+  return Math.min(Math.max(fullAt, now) + (tokens * 1_000) / perSecond, now + FILLS_WITHIN_MS);
+}
