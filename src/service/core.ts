@@ -291,6 +291,8 @@ function logFailedBatch(
 ): void {
   const constraint = serverError(error)?.constraint;
   if (constraint !== undefined && isContention) log.info({ kind, slot, n, constraint }, "batch conflicted; retrying");
+  // Such as a lock that another process has held for seconds.
+  else if (isContention) log.warn({ kind, slot, n, reason: error.message }, "batch conflicted; retrying");
   else log.warn({ kind, slot, n, error }, "batch failed");
 }
 

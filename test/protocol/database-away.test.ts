@@ -12,12 +12,12 @@ let service: TestService;
 let customer: TestCustomer;
 let from: ProfileId;
 let to: ProfileId;
-/** Level and text of what is logged. */
-const logged: (readonly [number, string])[] = [];
+/** Level and text of what is logged, and the other fields. */
+const logged: (readonly [number, string, Readonly<Record<string, unknown>>])[] = [];
 beforeAll(async () => {
   const note = (line: string): void => {
-    const { level, msg } = JSON.parse(line) as { level: number; msg: string };
-    logged.push([level, msg]);
+    const { level, msg, ...fields } = JSON.parse(line) as { level: number; msg: string };
+    logged.push([level, msg, fields]);
   };
   const through = async (database: ClientConfig): Promise<ClientConfig> => {
     relay = await startRelay(database);
@@ -95,5 +95,22 @@ test("without its database the service responds 503 with Retry-After, recovers b
        from transfer where from_profile_id is not null and ref_id is not null`,
   );
   expect(effects?.doubled).toBe(0);
+  await expectBooksBalance(service.db.owner);
+});
+
+test("a batch that other work was in the way of is logged with the reason, without a stack, and decided again", async () => {
+  await service.db.owner.rows(
+    `create function in_the_way() returns trigger language plpgsql as $$
+     begin raise exception 'in the way' using errcode = '40001'; end $$`,
+  );
+  await service.db.owner.rows("create trigger in_the_way before insert on posting execute function in_the_way()");
+  const text = "batch conflicted; retrying";
+  const sent = send("in the way");
+  await until("it is logged", () => areLogged([text], WARN), 30);
+  await service.db.owner.rows("drop trigger in_the_way on posting");
+  expect((await sent).status).toBe(200);
+  const [, , fields] = logged.find(([level, msg]) => msg === text && level === WARN) ?? [];
+  expect(fields).toMatchObject({ kind: "batch_failed", slot: 1, n: expect.any(Number), reason: "in the way" });
+  expect(fields).not.toHaveProperty("error");
   await expectBooksBalance(service.db.owner);
 });
