@@ -32,7 +32,7 @@ export class NoDatabase extends Error {
 
   constructor(directory: string) {
     super(
-      `there is no database in ${directory}: start the service there first, or set PARBOOK_DATA_DIR to its directory`,
+      `there is no database in ${directory}: give this command the settings of the service (PARBOOK_DATABASE_URL, or PARBOOK_DATA_DIR), or start it there first`,
     );
   }
 }
