@@ -60,7 +60,15 @@ import {
   type Verify,
   whileGranted,
 } from "./access/guard.ts";
-import { type Admit, admitAddress, admitBy, admitMoreBy, countSent } from "./access/rate-limiting.ts";
+import {
+  type Admit,
+  admitAddress,
+  admitBy,
+  admitMoreBy,
+  type CountSent,
+  countBody,
+  countSentBy,
+} from "./access/rate-limiting.ts";
 import {
   type Admissions,
   admissionOfRead,
@@ -181,6 +189,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   api.setErrorHandler(handleError);
   api.decorate("dialect", new ApiDialect(dialect));
   api.decorate("isStillGranted", stillGranted(options.verify));
+  api.decorate("countSent", countSentBy(options.limiter));
   api.removeAllContentTypeParsers();
   parseJson(api, bulkAdmission);
   // Fields of the request: a WeakMap beside it would cost more in garbage collection than the guard itself.
@@ -212,7 +221,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const readTurns = inTurnByAddress();
   api.addHook("onRoute", (route) => {
     api.dialect.prepare(route);
-    prepareRoute(route, options, admit, { ...admissions, answers, bulkAdmission, readTurns });
+    prepareRoute(route, options, admit, { ...admissions, answers, bulkAdmission, readTurns, countSent: api.countSent });
   });
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl, dialect);
@@ -294,12 +303,13 @@ function rejectWhileClosing(api: Api): void {
 /** Adds the hooks that the configuration and the schemas of a route require. */
 function prepareRoute(
   route: RouteOptions,
-  { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {}, limiter }: ApiOptions,
+  { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {} }: ApiOptions,
   admit: Admit,
   turns: Admissions & {
     readonly answers: UnsentByAccess;
     readonly bulkAdmission: BulkAdmission;
     readonly readTurns: onRequestHookHandler;
+    readonly countSent: CountSent;
   },
 ): void {
   const access: Access | undefined = route.config?.scope;
@@ -320,7 +330,7 @@ function prepareRoute(
     } else route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
-  if (access === "public") route.onSend = [countSent(limiter), ...[route.onSend ?? []].flat()];
+  if (access === "public") route.onSend = [countBody(turns.countSent), ...[route.onSend ?? []].flat()];
   route.preValidation = [readRequest(route.url, route.schema ?? {}), ...[route.preValidation ?? []].flat()];
 }
 

@@ -3,9 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vi
 import { profileTable } from "../../src/customers/profiles/store.ts";
 import { accountKey, entry, journal, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { keyOf, readKeys } from "../../src/ledger/tables.ts";
+import { change, keyOf, readKeys } from "../../src/ledger/tables.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
+import { must } from "../../src/std/assert.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { reject } from "../../src/std/result.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -121,6 +122,29 @@ test("a rejection is returned only if the rows that it depends on are as it saw 
   await other.query("commit");
   await other.end();
   expect(await ours.lane.execute(look)).toEqual({ kind: "done", value: "now it is" });
+});
+
+test("rows that a batch changes and rows that it checks are locked in one order", async () => {
+  const [low, high] = [await knownProfile(), await knownProfile()].sort();
+  const both: Command<string, never> = {
+    queueKey: newId(),
+    caller: TESTER,
+    dependsOn: [profileOf(low as ProfileId), profileOf(high as ProfileId)],
+    decide: (state) => {
+      const row = must(state.get(profileTable, high as string), "it is known");
+      return accept("renamed", { states: [change(profileTable, { ...row, description: "changed" })] });
+    },
+  };
+  const other = await openTransaction(db.owner);
+  await other.query("select 1 from profile where id = $1 for update", [low]);
+  const outcome = ours.lane.execute(both);
+  await untilBlocked(db);
+  // It holds nothing yet that comes behind what it waits for.
+  const { rows } = await other.query("select 1 from profile where id = $1 for update nowait", [high]);
+  expect(rows).toHaveLength(1);
+  await other.query("commit");
+  await other.end();
+  expect(await outcome).toEqual({ kind: "done", value: "renamed" });
 });
 
 test("a command that the database rejects fails alone, and the others of its batch take effect once", async () => {

@@ -18,6 +18,9 @@ declare module "fastify" {
     /** Default: "rest". "health" is for health checks. */
     rate?: RateClass | "health";
   }
+  interface FastifyInstance {
+    readonly countSent: CountSent;
+  }
 }
 
 /**
@@ -74,16 +77,22 @@ export function admitAddress(admit: Admit): onRequestHookHandler {
   };
 }
 
-/**
- * The hook of a public route that counts what is sent: a request with a long body counts as more requests.
- * @param limiter undefined: no limits
- */
-export function countSent(limiter: RateLimiter | undefined): onSendHookHandler<unknown> {
-  return ({ ip, routeOptions }, _reply, payload, done) => {
+/** Counts a public request as more requests, by the bytes that it is sent. */
+export type CountSent = (request: Pick<FastifyRequest, "ip" | "routeOptions">, bytes: number) => void;
+
+/** @param limiter undefined: no limits */
+export function countSentBy(limiter: RateLimiter | undefined): CountSent {
+  return ({ ip, routeOptions }, bytes) => {
     const { rate = "rest" } = routeOptions.config;
-    const isText = typeof payload === "string" || Buffer.isBuffer(payload);
-    const more = isText ? Math.floor(Buffer.byteLength(payload) / SENT_AS_ONE) : 0;
+    const more = Math.floor(bytes / SENT_AS_ONE);
     if (more > 0 && rate !== "health") limiter?.alsoOfAddress(rate, ip, more);
+  };
+}
+
+/** The hook of a public route. */
+export function countBody(count: CountSent): onSendHookHandler<unknown> {
+  return (request, _reply, payload, done) => {
+    if (typeof payload === "string" || Buffer.isBuffer(payload)) count(request, Buffer.byteLength(payload));
     done();
   };
 }

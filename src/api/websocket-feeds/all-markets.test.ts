@@ -2,13 +2,15 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FeedClient, stuckReader } from "../../../test/support/exchange/feed-client.ts";
 import { ToyFeed } from "../../../test/support/exchange/toy-feed.ts";
-import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
+import { ask, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { OrderBook } from "../../exchange/exchange.ts";
 import type { ExecutionId } from "../../exchange/execution.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
+import { RateLimiter } from "../../web/limits/rate-limiter.ts";
+import { DEFAULT_RATES } from "../../web/limits/rates.ts";
 import { feedRoutes } from "./feeds.ts";
 
 let toy: ToyApi;
@@ -59,6 +61,26 @@ test("executions of all markets come on one connection", async () => {
     { ...execution, market: "ETHUSD", match_number: "11" },
     { ...execution, market: "BTCUSD", match_number: "13" },
   ]);
+});
+
+test("a handshake counts as one request more for each 64 KiB of its snapshots", async () => {
+  await toy.close();
+  // Thirty at once.
+  const limiter = new RateLimiter({ ...DEFAULT_RATES, order_book: 0.1 });
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange), { limiter });
+  const deep = Array.from({ length: 5_000 }, (_, i) => level(`${i + 1}`, "1"));
+  for (const market of ["BTCUSD", "ETHUSD"]) feed.knowBook(market, { version: 1n, bids: deep, asks: [] });
+  const remaining = async (): Promise<number> => {
+    const { headers } = await ask(toy, "/marketdata/BTCUSD", { token: null });
+    return Number(headers["ratelimit-remaining"]);
+  };
+  const before = await remaining();
+  const all = await new FeedClient(toy.url, "/marketdata").opened();
+  await heard(all, 2);
+  const [one, other] = all.messages.map((message) => Math.floor(JSON.stringify(message).length / 65_536));
+  expect([one, other]).toEqual([2, 2]);
+  expect(before - (await remaining())).toBe(1 + 2 + 2 + 1);
+  await all.close();
 });
 
 test("a reader of all markets that takes nothing is sent one book, and the next when it has taken that", async () => {

@@ -33,7 +33,7 @@ export class Channel<State, Update> implements Sender {
   readonly #readers = new Map<Reader, number>();
   readonly #subscription: Followed<State>;
   /** Of readers that were not sent a snapshot yet, because the state is unknown: what to call then. */
-  readonly #unserved = new Map<Reader, () => void>();
+  readonly #unserved = new Map<Reader, (bytes: number) => void>();
   /**
    * Built for the first reader and kept while the messages since are small beside it: serialising a deep book takes
    * longer than a hundred updates, and readers connect and disconnect all the time.
@@ -60,22 +60,22 @@ export class Channel<State, Update> implements Sender {
 
   /**
    * While the state is unknown, the reader is sent nothing; the snapshot follows as soon as it is known.
-   * @returns when the snapshot was sent, or the reader has left
+   * @returns the bytes of the snapshot when it was sent; 0 when the reader has left
    */
-  async join(reader: Reader): Promise<void> {
+  join(reader: Reader): Promise<number> {
     this.#readers.set(reader, this.#published);
-    const served = new Promise<void>((resolve) => this.#unserved.set(reader, resolve));
+    const served = new Promise<number>((resolve) => this.#unserved.set(reader, resolve));
     this.#sendBacklog(reader);
-    await served;
+    return served;
   }
 
   leave(reader: Reader): void {
     this.#readers.delete(reader);
-    this.#served(reader);
+    this.#served(reader, 0);
   }
 
-  #served(reader: Reader): void {
-    this.#unserved.get(reader)?.();
+  #served(reader: Reader, bytes: number): void {
+    this.#unserved.get(reader)?.(bytes);
     this.#unserved.delete(reader);
   }
 
@@ -139,10 +139,11 @@ export class Channel<State, Update> implements Sender {
   #sendBacklog(reader: Reader): number {
     this.#backlog ??= this.#newBacklog();
     if (this.#backlog === undefined) return 0;
-    const { first, since, bytes } = this.#backlog;
+    const { first, since } = this.#backlog;
     for (const packet of [first, ...since]) reader.send(packet);
-    this.#served(reader);
-    return first.frames.length + bytes;
+    const bytes = first.frames.length + this.#backlog.bytes;
+    this.#served(reader, bytes);
+    return bytes;
   }
 
   /** Undefined while the state is unknown. Expensive for a deep book, which has to be sorted. */

@@ -93,7 +93,7 @@ export function feedRoutes(
   api.dialect.add(FeedWords);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
     const channels = new Map<MarketCode, AnyChannel>();
-    const join = (market: MarketCode, reader: Reader): Promise<void> => {
+    const join = (market: MarketCode, reader: Reader): Promise<number> => {
       const channel = channels.get(market) ?? open(exchange.feed, market, api.dialect.giver(FeedWords), turns);
       channels.set(market, channel);
       void reader.closed.then(() => {
@@ -107,7 +107,8 @@ export function feedRoutes(
     const admit = (markets: readonly MarketCode[], request: FastifyRequest, reply: FastifyReply): void => {
       upgrades.check(request);
       readers.admit(upgrades, request, reply, (reader) => {
-        joinAll(markets, reader, join).catch((error: unknown) => {
+        const sent = (bytes: number): void => api.countSent(request, bytes);
+        joinAll(markets, reader, async (market) => sent(await join(market, reader))).catch((error: unknown) => {
           onBug(error);
           reader.terminate("bug");
         });
@@ -136,10 +137,10 @@ export function feedRoutes(
 async function joinAll(
   markets: readonly MarketCode[],
   reader: Reader,
-  join: (market: MarketCode, reader: Reader) => Promise<void>,
+  join: (market: MarketCode) => Promise<void>,
 ): Promise<void> {
   for (const market of markets) {
-    await join(market, reader);
+    await join(market);
     await reader.drained();
     if (reader.isClosed) return;
   }

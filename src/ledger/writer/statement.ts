@@ -39,6 +39,7 @@ export class Statements {
     for (const rows of content.states) {
       counted.push(...writeStates(writing, rows, stamp));
       expected += rows.opened.length + rows.changed.length + rows.checked.length + rows.seen.length;
+      if (locksFirst(rows)) expected += rows.changed.length;
       for (const copies of rows.projected) {
         counted.push(...writeProjection(writing, copies, stamp));
         expected += copies.opened.length + copies.changed.length + copies.closed.length;
@@ -112,11 +113,31 @@ class StatementBuilder {
 
 type Stamp = readonly [slot: string, batch: string];
 
+/** What is checked is locked before anything is opened, so that all batches lock in one order. */
 function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): string[] {
-  const names = writeRows(writing, rows, stamp);
-  if (rows.checked.length > 0) names.push(checkRows(writing, rows.table, "checked", rows.checked));
+  const names: string[] = [];
+  if (locksFirst(rows)) names.push(lockRows(writing, rows));
+  else if (rows.checked.length > 0) names.push(checkRows(writing, rows.table, "checked", rows.checked));
+  names.push(...writeRows(writing, rows, stamp));
   if (rows.seen.length > 0) names.push(checkRows(writing, rows.table, "seen", rows.seen));
   return names;
+}
+
+/**
+ * Rows that are changed and rows that are checked would be locked one kind after the other: a batch that changes a and
+ * checks b would deadlock with one that changes b and checks a.
+ */
+const locksFirst = ({ changed, checked }: TableRows): boolean => changed.length > 0 && checked.length > 0;
+
+/** Locks them in key order. */
+function lockRows(writing: StatementBuilder, { table, before, checked }: TableRows): string {
+  const name = `${table.name}_locked`;
+  const source = writing.unnest<StateRow>([...table.keys, table.version], [...before, ...checked]);
+  const order = table.keys.map((column) => `t.${column.name}`).join(", ");
+  writing.cte(
+    `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.version = k.version order by ${order} for no key update of t)`,
+  );
+  return name;
 }
 
 function writeProjection(writing: StatementBuilder, rows: ProjectedRows, stamp: Stamp): string[] {

@@ -103,7 +103,10 @@ function eachLocked(
 }
 
 function sharePart(name: string, body: string): Part | undefined {
-  const match = /^select 1 from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+?)( for share of t)?$/.exec(body);
+  const match =
+    /^select 1 from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+?)( for share of t| order by .+ for no key update of t)?$/.exec(
+      body,
+    );
   if (match === null) return undefined;
   const [, table, source, condition, lock] = match as unknown as [string, string, string, string, string | undefined];
   const joined = join(table, condition, source);
@@ -115,7 +118,7 @@ function sharePart(name: string, body: string): Part | undefined {
         if (lock === undefined) return found.length;
         let count = 0;
         for (const met of found) {
-          await run.lock(table, met.key, "share");
+          await run.lock(table, met.key, lock === " for share of t" ? "share" : "exclusive");
           if (joined.again(run, values, met) !== undefined) count += 1;
         }
         return count;
