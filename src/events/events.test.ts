@@ -43,6 +43,19 @@ test("a page with filters examines 10,000 events, and says where to go on", asyn
   expect(await events.list({ ...filter, after })).toEqual({ events: [], searchedTo: 10_700n, isLast: true });
 });
 
+test("callers that ask for the same page at the same time share it, if it has no filters", async () => {
+  const { events, examined } = eventsOf(600);
+  const list = (more: Partial<EventFilter>) => events.list({ customerId, after: 600n, limit: 100, ...more });
+  await list({});
+  const one = examined();
+  const pages = await Promise.all(Array.from({ length: 50 }, () => list({})));
+  expect([new Set(pages).size, examined()]).toEqual([2, 3 * one]);
+  for (const more of [{ limit: 99 }, { after: 601n }, { customerId: "other" as CustomerId }])
+    expect(await Promise.all([list({}), list(more)]).then(([page, other]) => page === other)).toBe(false);
+  const filtered = await Promise.all(Array.from({ length: 5 }, () => list({ types: ["order.filled"] })));
+  expect(new Set(filtered).size).toBe(5);
+});
+
 test("no event is published from a server that is not the primary any more", async () => {
   const { events } = eventsOf(600, false);
   const told = [

@@ -8,6 +8,7 @@ import { executedAtOf } from "../exchange/execution-id.ts";
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, parseUuid, type Uuid } from "../std/id.ts";
+import { SharedReads } from "../std/shared-reads.ts";
 import type { Transfers } from "../transfers/transfers.ts";
 import { ConfirmedCuts } from "./confirmed-cuts.ts";
 import { entriesOfProfile } from "./entries-of-profile.ts";
@@ -65,7 +66,8 @@ export interface EventPage {
 
 export interface Events {
   /**
-   * Oldest first. A page may be short, or empty, and not be the last.
+   * Oldest first. A page may be short, or empty, and not be the last. Callers that ask for the same at the same time share it,
+   * if there are no filters: one event wakes all that wait for the next.
    * @param isAwaited false once the reader has gone: then the search ends
    */
   list(filter: EventFilter, isAwaited?: () => boolean): Promise<EventPage>;
@@ -92,10 +94,13 @@ export function createEvents(options: Options): Events {
   const news = new News(options.database);
   const confirmed = new ConfirmedCuts(options.database);
   const parts = { ...options, confirmed };
+  const pages = new SharedReads((filter: EventFilter) => listEvents(parts, filter, () => true), pageName);
+  const bounds = new SharedReads((customerId: CustomerId) => readBounds(parts, customerId));
   return {
-    list: (filter, isAwaited = () => true) => listEvents(parts, filter, isAwaited),
+    list: (filter, isAwaited = () => true) =>
+      hasFilters(filter) ? listEvents(parts, filter, isAwaited) : pages.get(filter),
     find: (customerId, id) => findEvent(parts, customerId, id),
-    bounds: (customerId) => readBounds(parts, customerId),
+    bounds: (customerId) => bounds.get(customerId),
     onNews: (customerId, listener) => {
       const ends = [news.listen(customerId, listener), parts.recentTransfers.follow(customerId)];
       return () => {
@@ -110,6 +115,11 @@ export function createEvents(options: Options): Events {
     },
   };
 }
+
+const hasFilters = ({ types, objectId, profileId, createdFrom, createdBefore }: EventFilter): boolean =>
+  (types ?? objectId ?? profileId ?? createdFrom ?? createdBefore) !== undefined;
+
+const pageName = ({ customerId, after, limit }: EventFilter): string => `${customerId}/${after}/${limit}`;
 
 /** Events that one page with filters examines at most, and how many are read at once. */
 const MOST_EXAMINED = 10_000;

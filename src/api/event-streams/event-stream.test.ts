@@ -8,6 +8,7 @@ import type { CustomerEvent, EventFilter, EventPage, Events } from "../../events
 import type { Grant } from "../../oauth/tokens/grant.ts";
 import { DatabaseAway } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
+import { pause } from "../../std/pause.ts";
 import type { Verify } from "../access/guard.ts";
 import { eventStreamRoute, type StreamBounds } from "./event-stream.ts";
 
@@ -31,6 +32,7 @@ class Log {
   last = 0n;
   reads = 0;
   isHeld = false;
+  delayMs = 0;
   readonly #listeners = new Set<() => void>();
   readonly #held: (() => void)[] = [];
 
@@ -63,6 +65,7 @@ class Log {
       isLast: searchedTo === this.last,
     };
     if (this.isHeld) await new Promise<void>((resolve) => this.#held.push(resolve));
+    if (this.delayMs > 0) await pause(this.delayMs);
     return page;
   }
 }
@@ -96,6 +99,17 @@ function read(url: URL, after = 0, token = "good"): Promise<Reader> {
 const numbersIn = ({ text }: Reader): number[] =>
   [...text.matchAll(/^id: (\d+)$/gm)].map(([, number]) => Number(number));
 
+async function untilNoMoreIsRead(log: Log): Promise<number> {
+  let reads = -1;
+  await until("no more is read", async () => {
+    const before = reads;
+    reads = log.reads;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return reads > 0 && before === reads;
+  });
+  return reads;
+}
+
 test("a reader that takes nothing holds one page, is disconnected, and goes on behind what it took", async () => {
   const log = new Log();
   log.grow(1_000_000);
@@ -105,13 +119,7 @@ test("a reader that takes nothing holds one page, is disconnected, and goes on b
   let hasEnded = false;
   socket.once("close", () => (hasEnded = true)).on("error", () => undefined);
   socket.pause().write(`GET ${url.pathname}?after_number=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n`);
-  let reads = -1;
-  await until("no more is read for it", async () => {
-    const before = reads;
-    reads = log.reads;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    return reads > 0 && before === reads;
-  });
+  const reads = await untilNoMoreIsRead(log);
   // What lies in the buffers of the operating system, and a page.
   expect(reads).toBeLessThan(300);
   let text = "";
@@ -233,6 +241,8 @@ test("a reader that takes a little all the time stays, however much waits for it
     await until("it has taken some", () => hasEnded || bytes > before + 4_000_000);
     socket.pause();
     await until("more was read for it", () => hasEnded || log.reads > reads);
+    // Nothing waits for its turn while a minute passes.
+    await untilNoMoreIsRead(log);
     await checked();
     aheadMs += 60_000;
     await checked();
@@ -273,6 +283,18 @@ function endlessSearch(pageMs: number) {
 }
 
 const OF_PROFILE = "?profile_id=0190d5a4-1111-7000-8004-000000000001";
+
+test("a page with more behind it keeps its place for a while: streams that catch up leave the database to others", async () => {
+  const log = new Log();
+  log.grow(1_000_000);
+  log.delayMs = 20;
+  const url = await start(log);
+  await Promise.all(Array.from({ length: 10 }, (_, i) => read(url, i)));
+  const [before, began] = [log.reads, performance.now()];
+  await until("thirty pages were read", () => log.reads >= before + 30, 60);
+  // Two at a time, for 20 ms and a rest of 40: ten milliseconds each without it.
+  expect((performance.now() - began) / 30).toBeGreaterThan(20);
+});
 
 test("however many streams search for what is rare, two do at a time, and rest for half of it", async () => {
   const { log, running } = endlessSearch(20);

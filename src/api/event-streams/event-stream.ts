@@ -54,6 +54,11 @@ const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30
  */
 const SEARCHES = { ...PAGES, atOnce: 2 };
 const LONGEST_REST_MS = 500;
+/**
+ * A page with more behind it keeps its place for so many times longer than it took: a hundred streams that begin with the first
+ * event have no other pace, and would take a processor each of service and database.
+ */
+const RESTS = 2;
 /** How long a reader waits before it connects again, in milliseconds. */
 const RETRY = "retry: 1000\n\n";
 
@@ -226,7 +231,16 @@ class Streams {
   /** @returns undefined when the database is so busy that the readers had better come again */
   #readPage(readers: readonly Stream[], filter: EventFilter): Promise<Page | undefined> {
     const isAwaited = (): boolean => readers.some(({ isEnding }) => !isEnding);
-    return this.#reads.run(filter.customerId, () => this.#list(filter, isAwaited));
+    return new Promise((resolve, reject) => {
+      const reading = this.#reads.run(filter.customerId, async () => {
+        const startedMs = performance.now();
+        const page = await this.#list(filter, isAwaited);
+        const tookMs = performance.now() - startedMs;
+        resolve(page);
+        if (!page.isLast) await pause(Math.min(RESTS * tookMs, LONGEST_REST_MS));
+      });
+      reading.then(() => resolve(undefined), reject);
+    });
   }
 
   #search(stream: Stream, filter: EventFilter): Promise<Page | undefined> {

@@ -57,7 +57,7 @@ test("a caller that has gone is not waited for and gives its place back; while t
   });
   onTestFinished(() => toy.close());
   const wait = (signal?: AbortSignal) =>
-    fetch(`${toy.url}/v2/events?after_number=1&wait_millis=30000`, {
+    fetch(`${toy.url}/v2/events?after_number=1&wait_millis=30000&limit=1`, {
       headers: { authorization: "Bearer good" },
       ...(signal && { signal }),
     });

@@ -167,10 +167,17 @@ export function eventRoutes(api: Api, options: EventRoutesOptions): void {
 
 function listRoute(api: Api, options: EventRoutesOptions): void {
   const { events, isTest, waiters } = options;
+  /** Of a page that callers share, once for all of them. */
+  const made = new WeakMap<EventPage, Promise<Static<typeof EventBody>[]>>();
+  const bodiesOf = (page: EventPage, customerId: CustomerId): Promise<Static<typeof EventBody>[]> => {
+    const bodies = made.get(page) ?? eventBodies(page.events, customerId, options, api.dialect);
+    made.set(page, bodies);
+    return bodies;
+  };
   api.get(
     "/v2/events",
     {
-      config: { scope: "events:read_event", walks: isFiltered },
+      config: { scope: "events:read_event", walks: isLong },
       schema: {
         operationId: "listEvents",
         tags: ["Events"],
@@ -189,7 +196,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
       if (filter.after > last) throw afterTheLast(asked.after === undefined ? "after_number" : "page_cursor", last);
       const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
       return {
-        events: isWanted(query, isTest) ? await eventBodies(found.events, grant.customerId, options, api.dialect) : [],
+        events: isWanted(query, isTest) ? await bodiesOf(found, grant.customerId) : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
         first_number: Number(first),
       };
@@ -234,9 +241,16 @@ export const afterTheLast = (field: string, last: bigint): Problem =>
     },
   ]);
 
-/** What matches may be rare among all events of the caller. */
-const isFiltered = ({ type, object_id: objectId, profile_id: profileId }: Readonly<Record<string, unknown>>): boolean =>
-  (type ?? objectId ?? profileId) !== undefined;
+/** What matches may be rare among all events of the caller. An event costs several times what an item of another list does. */
+const isLong = ({
+  type,
+  object_id: objectId,
+  profile_id: profileId,
+  limit,
+}: Readonly<Record<string, unknown>>): boolean =>
+  (type ?? objectId ?? profileId) !== undefined || Number(limit ?? 0) > SHORT_EVENT_PAGE;
+
+const SHORT_EVENT_PAGE = 20;
 
 /** The filters that a list and a stream share. */
 export function objectFilterOf(

@@ -15,8 +15,8 @@ import type { AssetCode } from "../../money/asset.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { LruCache } from "../../std/lru-cache.ts";
+import { SharedReads } from "../../std/shared-reads.ts";
 import { dayOf } from "../customer-volume.ts";
-import { SharedReads } from "../market-data/shared-reads.ts";
 import { readGross } from "./store.ts";
 
 /** A customer's rates on a market, and why. */

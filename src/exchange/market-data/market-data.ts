@@ -8,13 +8,13 @@ import { type Amount, ZERO } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
+import { SharedReads } from "../../std/shared-reads.ts";
 import { lowestId } from "../execution-id.ts";
 import { averagePrice } from "../orders/orders.ts";
 import { type AveragePriceQuery, type AveragePrices, listAveragePrices } from "./average-prices.ts";
 import { type CandleQuery, listCandles } from "./candles.ts";
 import type { Sums } from "./minute-sums.ts";
 import { type RollingDay, RollingDays } from "./rolling-day.ts";
-import { SharedReads } from "./shared-reads.ts";
 import {
   type Candle,
   type Level,

@@ -6,7 +6,7 @@
  * versions recur with other values. Connections break then, so a failed version read drops the cached value, and a value
  * that was not confirmed within the last second is read again.
  */
-import { SharedReads } from "./shared-reads.ts";
+import { SharedReads } from "../../std/shared-reads.ts";
 
 export interface VersionedSource<Key, Value> {
   /** Reads the newest version. */
