@@ -177,7 +177,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
   api.get(
     "/v2/events",
     {
-      config: { scope: "events:read_event", walks: isLong },
+      config: { scope: "events:read_event", walks: isFiltered },
       schema: {
         operationId: "listEvents",
         tags: ["Events"],
@@ -241,16 +241,9 @@ export const afterTheLast = (field: string, last: bigint): Problem =>
     },
   ]);
 
-/** What matches may be rare among all events of the caller. An event costs several times what an item of another list does. */
-const isLong = ({
-  type,
-  object_id: objectId,
-  profile_id: profileId,
-  limit,
-}: Readonly<Record<string, unknown>>): boolean =>
-  (type ?? objectId ?? profileId) !== undefined || Number(limit ?? 0) > SHORT_EVENT_PAGE;
-
-const SHORT_EVENT_PAGE = 20;
+/** What matches may be rare among all events of the caller. */
+const isFiltered = ({ type, object_id: objectId, profile_id: profileId }: Readonly<Record<string, unknown>>): boolean =>
+  (type ?? objectId ?? profileId) !== undefined;
 
 /** The filters that a list and a stream share. */
 export function objectFilterOf(
