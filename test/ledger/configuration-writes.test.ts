@@ -79,6 +79,22 @@ test("each write to a client is recorded with what it has become, without its se
   for (const { secret } of [shown, rotated]) expect(JSON.stringify(records)).not.toContain(secret);
 });
 
+test("of a rotation it is recorded until when the other secrets of the client stay good", async () => {
+  const before = Date.now();
+  await clients.create({ customerId, clientId: "overlapping", scopes: ["a"] }, OPERATOR);
+  for (const overlapMs of [60_000, 0]) await clients.rotateSecret("overlapping", overlapMs, OPERATOR);
+  const after = Date.now();
+  const [, kept, ended] = (await recorded()) as { details: { other_secrets_end_at: string } }[];
+  for (const [record, overlapMs] of [
+    [kept, 60_000],
+    [ended, 0],
+  ] as const) {
+    const end = Date.parse(record?.details.other_secrets_end_at ?? "");
+    expect(end).toBeGreaterThanOrEqual(before + overlapMs);
+    expect(end).toBeLessThanOrEqual(after + overlapMs);
+  }
+});
+
 test("what a customer has become is recorded, and what changed nothing is not", async () => {
   const customers = createCustomers({ database: db.database, lane, ids: new IdSource(), clock: systemClock });
   const id = newId() as CustomerId;
