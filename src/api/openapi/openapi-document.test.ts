@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { OWN_DIALECT } from "../../web/dialect/dialect.ts";
+import { createDialect, OWN_DIALECT, OWN_WORDS } from "../../web/dialect/dialect.ts";
 import { NamedEnum } from "../requests/schemas.ts";
 import { ANSWERS, type Json, SHOWN_AS } from "./document-schemas.ts";
 import { finishedDocument } from "./openapi-document.ts";
@@ -87,6 +87,21 @@ test("what was recorded stands beside what it is an example of", () => {
   expect(responses["404"].content["application/problem+json"]).toEqual({
     schema: { type: "object" },
     examples: { "not-found": { value: { status: 404 } } },
+  });
+});
+
+test("where a dialect has nothing but types of problems, the examples of problems have them", () => {
+  const made = documentWith("Transfers", []);
+  const content = { "application/problem+json": { schema: { type: "object" }, [ANSWERS]: ["not-found"] } };
+  const problem = { type: "http://toy.test/problems/not-found", title: "Not Found", status: 404 };
+  const { paths } = finishedDocument(
+    withOperation(made, { responses: { 404: { description: "", content } } }),
+    ADDRESSES,
+    createDialect({ ...OWN_WORDS, problemTypes: "https://example.com/problems/" }),
+    { getToy: { problems: { "not-found": problem } } },
+  ) as Finished;
+  expect(paths["/v2/toys"].get.responses["404"].content["application/problem+json"].examples).toEqual({
+    "not-found": { value: { ...problem, type: "https://example.com/problems/not-found" } },
   });
 });
 
