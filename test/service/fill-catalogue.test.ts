@@ -2,8 +2,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { type CatalogueFile, fillCatalogue, readCatalogueFile } from "../../src/catalogue/fill-catalogue.ts";
+import { migrateAs } from "../../src/service/core.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 
@@ -155,6 +157,29 @@ test("the operator's file is read in place of the program's, and one that is no 
       "catalogue.json is not an object with the lists assets, markets and fee_tiers",
     );
   await rm(folder, { recursive: true });
+});
+
+test("what the operator's file no longer has is named in the log, and what the program's own never had is not", async () => {
+  const own = await testDatabase();
+  onTestFinished(() => own.close());
+  const folder = await mkdtemp(join(tmpdir(), "parbook-catalogue-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const catalogue = join(folder, "catalogue.json");
+  const without = { ...file, markets: file.markets.slice(0, -1) };
+  await writeFile(catalogue, JSON.stringify(without));
+  await own.owner.rows("insert into asset (code, kind, precision) values ('ACMEZ', 'stablecoin', 6)");
+  const logged = async (choice: { readonly catalogue?: string }) => {
+    const lines: string[] = [];
+    const log = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line).msg) });
+    await migrateAs(own.owner, inject("serviceRole"), log, choice);
+    return lines;
+  };
+  // docs/your-own-coin.md
+  expect(await logged({ catalogue })).toEqual([
+    'the asset "ACMEZ" is not in catalogue.json, but stays',
+    `the market ${JSON.stringify(file.markets.at(-1)?.code)} is not in catalogue.json, but stays`,
+  ]);
+  expect(await logged({})).toEqual([]);
 });
 
 test("what another process creates meanwhile is left to it, and a fault of the database is none of the file", async () => {
