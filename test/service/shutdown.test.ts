@@ -130,6 +130,19 @@ test("unused signals are logged and open no debugger; a closed terminal stops th
   await expectWholeEnd(running);
 });
 
+test("with --json the log is for standard error: where that is a file, a sandbox logs no requests, also from a terminal", async () => {
+  const log = join(data.path, "log");
+  const running = await start(inTerminal(["sh", "-c", `exec "$@" 2>${log}`, "sh", ...PARBOOK, "start", "--json"]));
+  const { base_url: baseUrl } = must(await readReady(data.path), "it serves");
+  expect((await fetch(`${baseUrl}/v2/profiles`)).status).toBe(401);
+  running.child.stdin?.write(CTRL_C);
+  expect(await running.ended).toBe(0);
+  const lines = (await readFile(log, "utf8")).trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line).msg).at(-1)).toBe("stopped in order");
+  expect(lines.filter((line) => line.includes("/v2/profiles"))).toEqual([]);
+  await expectWholeEnd(running);
+});
+
 test("Ctrl-C under npm stops in order, though the signal arrives twice; a later Ctrl-C forces the end", async () => {
   const running = await start(inTerminal(NPM_START));
   // PostgreSQL cannot end now, and so holds the stop up.
