@@ -17,7 +17,7 @@ let toy: ToyApi;
 let feed: ToyFeed;
 beforeEach(async () => {
   feed = new ToyFeed();
-  toy = await startToyApi((api) => feedRoutes(api, feed.exchange));
+  toy = await startToyApi((api) => feedRoutes(api, feed.exchange, { lingerMs: 50 }));
 });
 afterEach(() => toy.close());
 

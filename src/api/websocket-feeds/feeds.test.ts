@@ -138,15 +138,6 @@ test("a reader of executions receives the last one, then each new one", async ()
   expect(second.messages).toEqual([execution("13", "0.2"), execution("15", "0.3")]);
 });
 
-test("a market is followed once, for as long as it is read", async () => {
-  await start();
-  const readers = await Promise.all([1, 2].map(() => new FeedClient(toy.url, "/marketdata/BTCUSD").opened()));
-  await readers[0]?.close();
-  expect(feed.followed).toEqual(["BTCUSD"]);
-  await readers[1]?.close();
-  await until("the market is let go of", () => feed.followed.length === 0);
-});
-
 /** The answer to a handshake, with some of its headers changed. */
 async function handshake(path: string, changed: Record<string, string> = {}, method = "GET") {
   const headers = {

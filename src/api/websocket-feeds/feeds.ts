@@ -28,6 +28,8 @@ export interface FeedBounds extends ReaderBounds {
   /** Unsent bytes of all readers together. Over it, the readers with the most are disconnected. */
   readonly mostUnsentBytes: number;
   readonly heartbeatMs: number;
+  /** How long a market is followed, and its snapshot kept, after its last reader: a deep book takes long to read and to write. */
+  readonly lingerMs: number;
 }
 
 /** For metrics. `sentAway` is undefined for a reader that disconnected by itself. */
@@ -43,6 +45,7 @@ const BOUNDS: FeedBounds = {
   mostReceived: 60,
   mostReceivedBytes: 8 * 1024,
   heartbeatMs: 30_000,
+  lingerMs: 5_000,
   closeMs: 5_000,
 };
 const UNSENT_CHECK_MS = 1_000;
@@ -90,17 +93,22 @@ export function feedRoutes(
   api.addHook("preClose", () => readers.disconnectAll());
   const upgrades = new Upgrades(api);
   const turns = new SendingTurns();
+  const { lingerMs } = { ...BOUNDS, ...bounds };
   api.dialect.add(FeedWords);
   const feedRoute = (name: string, rate: RateClass, open: OpenChannel): void => {
     const channels = new Map<MarketCode, AnyChannel>();
+    const letGo = (market: MarketCode, channel: AnyChannel): void => {
+      // Another reader may have come, or gone and let go of it.
+      if (!channel.isEmpty || channels.get(market) !== channel) return;
+      channel.stop();
+      channels.delete(market);
+    };
     const join = (market: MarketCode, reader: Reader): Promise<number> => {
       const channel = channels.get(market) ?? open(exchange.feed, market, api.dialect.giver(FeedWords), turns);
       channels.set(market, channel);
       void reader.closed.then(() => {
         channel.leave(reader);
-        if (!channel.isEmpty) return;
-        channel.stop();
-        channels.delete(market);
+        if (channel.isEmpty) setTimeout(() => letGo(market, channel), lingerMs).unref();
       });
       return channel.join(reader);
     };

@@ -11,11 +11,17 @@ export class ToyFeed {
   readonly #books = new Map<string, Followed<OrderBook, BookNews>>();
   readonly #matches = new Map<string, Followed<LastMatch, readonly Match[]>>();
 
+  /** How often a book was begun to be followed. */
+  subscriptions = 0;
+
   /** What the routes need of the exchange. */
   readonly exchange: Pick<Exchange, "marketCodes" | "feed"> = {
     marketCodes: () => ["BTCUSD", "ETHUSD"] as MarketCode[],
     feed: {
-      followBook: (market, listener) => follow(of(this.#books, market), listener),
+      followBook: (market, listener) => {
+        this.subscriptions += 1;
+        return follow(of(this.#books, market), listener);
+      },
       followMatches: (market, listener) => follow(of(this.#matches, market), listener),
     },
   };
