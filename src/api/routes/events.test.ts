@@ -1,5 +1,5 @@
 /** Lists of made-up events: how a request that may wait searches. */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ask, GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { EventFilter, Events } from "../../events/events.ts";
@@ -31,6 +31,36 @@ test("a request that may wait is answered at once while there is more to be sear
   const { next_page_cursor: cursor } = body as { readonly next_page_cursor: string };
   expect((await ask(toy, `${list}&page_cursor=${cursor}`)).status).toBe(200);
   expect(searched).toEqual([0n, 10_000n]);
+});
+
+test("a caller that waits and finds no place when there is news is told that there is nothing yet, not to go away", async () => {
+  const listeners = new Set<() => void>();
+  const admissions = createAdmissions();
+  const events: Pick<Events, "list" | "bounds" | "onNews"> = {
+    list: async ({ after }: EventFilter) => ({ events: [], searchedTo: after, isLast: true }),
+    bounds: async () => ({ first: 1n, last: 1n }),
+    onNews: (_, listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
+  const waiters = new Waiters(MOST);
+  const options = { events: events as Events, deliveries, exchange: {} as never, isTest: true, waiters };
+  const toy = await startToyApi((api) => eventRoutes(api, options), {
+    admissions,
+    verify: async () => ({ ...GRANT, scopes: new Set(["events:read_event"]) }),
+  });
+  onTestFinished(() => toy.close());
+  const waiting = ask(toy, "/v2/events?after_number=1&wait_millis=30000&limit=1", { token: "good" });
+  await until("it waits", () => listeners.size === 1 && admissions.reads.size === 0);
+  vi.spyOn(admissions.reads, "enter").mockResolvedValue(false);
+  for (const listener of listeners) listener();
+  expect(await waiting).toMatchObject({
+    status: 200,
+    body: { events: [], next_page_cursor: "", first_number: 1 },
+  });
+  expect([listeners.size, admissions.reads.size]).toEqual([0, 0]);
 });
 
 test("a caller that has gone is not waited for and gives its place back; while there is no place nobody waits", async () => {
