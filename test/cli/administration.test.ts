@@ -87,8 +87,10 @@ test("a customer is created, disabled and listed in words", async () => {
     (await said("customer", "list")).find((row) => row.endsWith(` ${name}`))?.split(/ +/)[1];
   expect([await stateOf("Words"), await stateOf("Acme")]).toEqual(["disabled", "enabled"]);
   expect(await said("customer", "enable", id)).toEqual([`customer ${id} (Words) is enabled`]);
-  // A customer whose name is the id of no customer is found by it.
-  const { id: odd } = await recordOf<{ id: string }>("customer", "create", "--name", NOBODY);
+  expect((await run(["customer", "create", "--name", NOBODY])).exitCode).toBe(2);
+  // A customer of an older version, whose name is the id of no customer, is found by it.
+  const { id: odd } = await recordOf<{ id: string }>("customer", "create", "--name", "Odd");
+  await db.owner.rows("update customer set name = $1 where id = $2", [NOBODY, odd]);
   expect(await recordOf("customer", "disable", NOBODY)).toMatchObject({ id: odd });
 });
 
