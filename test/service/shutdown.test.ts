@@ -134,12 +134,12 @@ test("with --json the log is for standard error: where that is a file, a sandbox
   const log = join(data.path, "log");
   const running = await start(inTerminal(["sh", "-c", `exec "$@" 2>${log}`, "sh", ...PARBOOK, "start", "--json"]));
   const { base_url: baseUrl } = must(await readReady(data.path), "it serves");
-  expect((await fetch(`${baseUrl}/v2/profiles`)).status).toBe(401);
+  expect((await fetch(`${baseUrl}/v2/markets`)).status).toBe(200);
   running.child.stdin?.write(CTRL_C);
   expect(await running.ended).toBe(0);
   const lines = (await readFile(log, "utf8")).trimEnd().split("\n");
   expect(lines.map((line) => JSON.parse(line).msg).at(-1)).toBe("stopped in order");
-  expect(lines.filter((line) => line.includes("/v2/profiles"))).toEqual([]);
+  expect(lines.filter((line) => line.includes("/v2/markets"))).toEqual([]);
   await expectWholeEnd(running);
 });
 
