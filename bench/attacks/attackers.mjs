@@ -54,7 +54,10 @@ const order = (fields) => {
 /** Meets about 1,000 levels of the book, each of 0.001. */
 const SWEEP = order({ time_in_force: "IOC", price: "1", base_amount: "1" });
 let placed = 0;
-const resting = () => order({ time_in_force: "GTC", price: String(45_000 + ((placed += 1) % 400)), base_amount: "0.001" });
+const resting = () => {
+  placed += 1;
+  return order({ time_in_force: "GTC", price: String(45_000 + (placed % 400)), base_amount: "0.001" });
+};
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
 /**
@@ -128,7 +131,8 @@ const KINDS = {
     every(read(socket), 6_000, () => socket.write(SWEEP));
   },
   fees: (socket) => askAgain(socket, ask("/v2/fees", [authorization])),
-  candles: (socket) => askAgain(socket, ask("/v2/markets/BTCUSD/historical-prices?increment=ONE_MINUTE", [authorization])),
+  candles: (socket) =>
+    askAgain(socket, ask("/v2/markets/BTCUSD/historical-prices?increment=ONE_MINUTE", [authorization])),
   deactivations: (socket) => askAgain(socket, DEACTIVATION),
   "slow-groups": (socket) => read(socket, () => socket.destroy()).write(SLOW_HELLO),
 };

@@ -7,7 +7,7 @@ import type { FastifyReply, RouteHandlerMethod } from "fastify";
 import { unavailable } from "../problems/problems.ts";
 
 /** A longer page blocks the event loop for milliseconds. */
-export const SHORT_PAGE = 100;
+const SHORT_PAGE = 100;
 const SLICE = 50;
 
 interface Page {
