@@ -116,10 +116,11 @@ type Stamp = readonly [slot: string, batch: string];
 /** What is checked is locked before anything is opened, so that all batches lock in one order. */
 function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): string[] {
   const names: string[] = [];
-  if (locksFirst(rows)) names.push(lockRows(writing, rows));
-  else if (rows.checked.length > 0) names.push(checkRows(writing, rows.table, "checked", rows.checked));
+  const { table, before, checked, seen } = rows;
+  if (locksFirst(rows)) names.push(compareRows(writing, table, "locked", [...before, ...checked]));
+  else if (checked.length > 0) names.push(compareRows(writing, table, "checked", checked));
   names.push(...writeRows(writing, rows, stamp));
-  if (rows.seen.length > 0) names.push(checkRows(writing, rows.table, "seen", rows.seen));
+  if (seen.length > 0) names.push(compareRows(writing, table, "seen", seen));
   return names;
 }
 
@@ -128,17 +129,6 @@ function writeStates(writing: StatementBuilder, rows: TableRows, stamp: Stamp): 
  * checks b would deadlock with one that changes b and checks a.
  */
 const locksFirst = ({ changed, checked }: TableRows): boolean => changed.length > 0 && checked.length > 0;
-
-/** Locks them in key order. */
-function lockRows(writing: StatementBuilder, { table, before, checked }: TableRows): string {
-  const name = `${table.name}_locked`;
-  const source = writing.unnest<StateRow>([...table.keys, table.version], [...before, ...checked]);
-  const order = table.keys.map((column) => `t.${column.name}`).join(", ");
-  writing.cte(
-    `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.version = k.version order by ${order} for no key update of t)`,
-  );
-  return name;
-}
 
 function writeProjection(writing: StatementBuilder, rows: ProjectedRows, stamp: Stamp): string[] {
   const names = writeRows(writing, rows, stamp);
@@ -203,18 +193,22 @@ function closeRows(writing: StatementBuilder, { table, closed }: ProjectedRows):
 }
 
 /**
- * Checked rows stay unchanged until the commit: `for share`. Rows that were only seen are not locked, or two processes, each of
- * which changes what the other has seen, would wait for each other.
+ * Compares versions. Rows that are locked, in key order, or checked stay unchanged until the commit. Rows that were only seen
+ * are not locked, or two processes, each of which changes what the other has seen, would wait for each other.
  */
-function checkRows(
+function compareRows(
   writing: StatementBuilder,
   table: TableRows["table"],
-  what: "checked" | "seen",
+  what: "locked" | "checked" | "seen",
   rows: readonly StateRow[],
 ): string {
   const name = `${table.name}_${what}`;
   const source = writing.unnest<StateRow>([...table.keys, table.version], rows);
-  const lock = what === "checked" ? " for share of t" : "";
+  const lock = {
+    locked: ` order by ${table.keys.map((column) => `t.${column.name}`).join(", ")} for no key update of t`,
+    checked: " for share of t",
+    seen: "",
+  }[what];
   writing.cte(
     `${name} as (select 1 from ${table.name} t join ${source} on ${sameKey(table)} and t.version = k.version${lock})`,
   );
