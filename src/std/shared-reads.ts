@@ -1,6 +1,6 @@
 /**
- * Shares reads between callers that ask for the same: at most one read per key is in flight. Callers that arrive during a read share
- * the next one.
+ * Shares reads between callers that ask for the same: at most one read per key is in flight. Callers that arrive during a
+ * read share the next one.
  *
  * A caller thus never receives a value that was read before its call: after placing an order, a client finds it in the
  * order book.

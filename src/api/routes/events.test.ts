@@ -33,37 +33,8 @@ test("a request that may wait is answered at once while there is more to be sear
   expect(searched).toEqual([0n, 10_000n]);
 });
 
-test("a caller that waits and finds no place when there is news is told that there is nothing yet, not to go away", async () => {
-  const listeners = new Set<() => void>();
-  const admissions = createAdmissions();
-  const events: Pick<Events, "list" | "bounds" | "onNews"> = {
-    list: async ({ after }: EventFilter) => ({ events: [], searchedTo: after, isLast: true }),
-    bounds: async () => ({ first: 1n, last: 1n }),
-    onNews: (_, listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-  };
-  const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
-  const waiters = new Waiters(MOST);
-  const options = { events: events as Events, deliveries, exchange: {} as never, isTest: true, waiters };
-  const toy = await startToyApi((api) => eventRoutes(api, options), {
-    admissions,
-    verify: async () => ({ ...GRANT, scopes: new Set(["events:read_event"]) }),
-  });
-  onTestFinished(() => toy.close());
-  const waiting = ask(toy, "/v2/events?after_number=1&wait_millis=30000&limit=1", { token: "good" });
-  await until("it waits", () => listeners.size === 1 && admissions.reads.size === 0);
-  vi.spyOn(admissions.reads, "enter").mockResolvedValue(false);
-  for (const listener of listeners) listener();
-  expect(await waiting).toMatchObject({
-    status: 200,
-    body: { events: [], next_page_cursor: "", first_number: 1 },
-  });
-  expect([listeners.size, admissions.reads.size]).toEqual([0, 0]);
-});
-
-test("a caller that has gone is not waited for and gives its place back; while there is no place nobody waits", async () => {
+/** A toy without events beyond the first one, and who listens for more; `inProgress` is the size of its queue at each look. */
+async function startWaiting(waiters: Waiters) {
   const listeners = new Set<() => void>();
   const inProgress: number[] = [];
   const admissions = createAdmissions();
@@ -79,13 +50,30 @@ test("a caller that has gone is not waited for and gives its place back; while t
     },
   };
   const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
-  const waiters = new Waiters({ ...MOST, ofClient: 1 });
   const options = { events: events as Events, deliveries, exchange: {} as never, isTest: true, waiters };
   const toy = await startToyApi((api) => eventRoutes(api, options), {
     admissions,
     verify: async () => ({ ...GRANT, scopes: new Set(["events:read_event"]) }),
   });
   onTestFinished(() => toy.close());
+  return { toy, listeners, inProgress, admissions };
+}
+
+test("a caller that waits and finds no place when there is news is told that there is nothing yet, not to go away", async () => {
+  const { toy, listeners, admissions } = await startWaiting(new Waiters(MOST));
+  const waiting = ask(toy, "/v2/events?after_number=1&wait_millis=30000&limit=1", { token: "good" });
+  await until("it waits", () => listeners.size === 1 && admissions.reads.size === 0);
+  vi.spyOn(admissions.reads, "enter").mockResolvedValue(false);
+  for (const listener of listeners) listener();
+  expect(await waiting).toMatchObject({
+    status: 200,
+    body: { events: [], next_page_cursor: "", first_number: 1 },
+  });
+  expect([listeners.size, admissions.reads.size]).toEqual([0, 0]);
+});
+
+test("a caller that has gone is not waited for and gives its place back; while there is no place nobody waits", async () => {
+  const { toy, listeners, inProgress, admissions } = await startWaiting(new Waiters({ ...MOST, ofClient: 1 }));
   const wait = (signal?: AbortSignal) =>
     fetch(`${toy.url}/v2/events?after_number=1&wait_millis=30000&limit=1`, {
       headers: { authorization: "Bearer good" },

@@ -35,6 +35,7 @@ import {
   UuidText,
   uuidOf,
 } from "../requests/schemas.ts";
+import { madeOnce } from "../requests/shared-bodies.ts";
 import { comparisons, readComparisons } from "../requests/time-range.ts";
 import { ConversionBody, conversionBody } from "./conversions.ts";
 import { ExecutionBody, executionBody } from "./executions.ts";
@@ -167,13 +168,9 @@ export function eventRoutes(api: Api, options: EventRoutesOptions): void {
 
 function listRoute(api: Api, options: EventRoutesOptions): void {
   const { events, isTest, waiters } = options;
-  /** Of a page that callers share, once for all of them. */
-  const made = new WeakMap<EventPage, Promise<Static<typeof EventBody>[]>>();
-  const bodiesOf = (page: EventPage, customerId: CustomerId): Promise<Static<typeof EventBody>[]> => {
-    const bodies = made.get(page) ?? eventBodies(page.events, customerId, options, api.dialect);
-    made.set(page, bodies);
-    return bodies;
-  };
+  const bodiesOf = madeOnce((page: EventPage, customerId: CustomerId) =>
+    eventBodies(page.events, customerId, options, api.dialect),
+  );
   api.get(
     "/v2/events",
     {
