@@ -86,7 +86,17 @@ test("a customer's name is no id, and differs from another in what can be seen",
   ]);
   for (const id of ["0190d5a4-0000-7000-8000-000000000002", "0190D5A4-0000-7000-8000-000000000002"])
     expect(() => readCustomerName(id), id).toThrow("Must not be a UUID, which commands take for an id.");
-  for (const name of [" Acme", "Acme ", "Acme  Ltd", "Ac\u200bme", "Acme\u202e", "Ac\tme", "Acme\u00a0", "\u2066Acme"])
+  for (const name of [
+    " Acme",
+    "Acme ",
+    "Acme  Ltd",
+    "Ac\u200bme",
+    "Acme\u202e",
+    "Ac\tme",
+    "Acme\u00a0",
+    "\u2066Acme",
+    "Ac\u3164me",
+  ])
     expect(() => readCustomerName(name), JSON.stringify(name)).toThrow(
       "Must not have invisible characters, or blanks at an end or beside each other.",
     );

@@ -10,6 +10,7 @@ import type { Brand } from "../std/brand.ts";
 import { parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
+import { printable } from "../std/printable.ts";
 import { done, type Result } from "../std/result.ts";
 
 export function readUuid(text: string): Uuid {
@@ -58,7 +59,7 @@ export function readText(text: string): string {
 export function readCustomerName(text: string): string {
   if (parseUuid(text) !== undefined)
     throw new InvalidArgumentError("Must not be a UUID, which commands take for an id.");
-  if (/^\s|\s$|\s\s|[\p{Cc}\p{Cf}]/u.test(text))
+  if (/^\s|\s$|\s\s/.test(text) || printable(text) !== text)
     throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end or beside each other.");
   return readText(text);
 }
