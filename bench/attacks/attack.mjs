@@ -26,7 +26,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,sweeps,empty-parts,filters,walks,fees,candles,deactivations";
+  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,empty-parts,filters,walks,fees,candles,deactivations";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
@@ -114,6 +114,16 @@ async function fill({ customers }) {
   [seller] = await makeProfiles(one, 1, { BTC: "100000" });
   await inGroups(levels, (i) => placeOrder(other, buyer, { side: "BUY", price: String(20_000 - i) }));
   await inGroups(levels, (i) => placeOrder(one, seller, { side: "SELL", price: String(30_000 + i) }));
+  if (values.kinds.split(",").includes("joins")) await deepenOtherMarkets(other);
+}
+
+/** Seven more books, of bids with as many levels. */
+async function deepenOtherMarkets(customer) {
+  const [bidder] = await makeProfiles(customer, 1, { USD: "1000000000" });
+  for (const market of ["ETHUSD", "BCHUSD", "LTCUSD", "LINKUSD", "AAVEUSD", "UNIUSD", "AVAXUSD"]) {
+    const bid = { market, side: "BUY", base_amount: "1" };
+    await inGroups(levels, (i) => placeOrder(customer, bidder, { ...bid, price: String(1 + i) }));
+  }
 }
 
 /** A self-signed certificate for this run. */
@@ -125,8 +135,8 @@ function certificate(directory) {
   return { PARBOOK_TLS_CERT: cert, PARBOOK_TLS_KEY: key };
 }
 
-function placeOrder(customer, profile_id, { side, price }) {
-  const order = { market: "BTCUSD", side, type: "LIMIT", time_in_force: "GTC", price, base_amount: "0.001" };
+function placeOrder(customer, profile_id, terms) {
+  const order = { market: "BTCUSD", type: "LIMIT", time_in_force: "GTC", base_amount: "0.001", ...terms };
   return customer.call("POST", `/v2/profiles/${profile_id}/orders`, order);
 }
 

@@ -53,10 +53,22 @@ const order = (fields) => {
 };
 /** Meets about 1,000 levels of the book, each of 0.001. */
 const SWEEP = order({ time_in_force: "IOC", price: "1", base_amount: "1" });
+/** The connections that do. */
+const TRADERS = 5;
 let placed = 0;
 const resting = () => {
   placed += 1;
   return order({ time_in_force: "GTC", price: String(45_000 + (placed % 400)), base_amount: "0.001" });
+};
+/** With a token: default pages. */
+const PAGES = ["/v2/events?after_number=0", "/v2/transfer/transfers"].map((path) => ask(path, [authorization]));
+/** With a token: the next event, once one of these requests has met the last. */
+let newest = 1e12;
+const nextEvent = () => ask(`/v2/events?after_number=${newest}&wait_millis=30000&limit=1`, [authorization]);
+const noteNewest = (chunk) => {
+  const [, last, number] = /after the last event, (\d+)|"number":(\d+)/.exec(chunk.latin1Slice()) ?? [];
+  if (last !== undefined) newest = Number(last);
+  else if (number !== undefined) newest = Math.max(newest, Number(number));
 };
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
@@ -122,14 +134,33 @@ const KINDS = {
   markets: (socket) => askAgain(socket, ask("/v2/markets")),
   // A second's 50 orders, and readers of all that they change.
   "all-feeds": (socket, nth) => {
-    if (nth > 5) return void read(socket).write(handshake(nth % 2 === 0 ? "/marketdata" : "/executiondata"));
-    every(read(socket), 100, () => socket.write(resting()));
+    if (nth > TRADERS) return void read(socket).write(handshake(nth % 2 === 0 ? "/marketdata" : "/executiondata"));
+    trade(socket);
+  },
+  streams: (socket, nth) => {
+    if (nth > TRADERS) return void read(socket).write(ask("/v2/events/stream", [authorization]));
+    trade(socket);
+  },
+  "old-streams": (socket) => void read(socket).write(ask("/v2/events/stream?after_number=0", [authorization])),
+  waits: (socket, nth) => {
+    if (nth <= TRADERS) return trade(socket);
+    askAgain(read(socket, noteNewest), nextEvent);
+  },
+  // Comes, takes the beginning of the first book, and goes.
+  joins: (socket) => {
+    socket.write(handshake("/marketdata"));
+    let frames = 0;
+    read(socket, () => {
+      frames += 1;
+      if (frames === 2) socket.resetAndDestroy();
+    });
   },
   // An order each six seconds that changes 1,000 levels, and readers of these.
   sweeps: (socket, nth) => {
     if (nth > 1) return void read(socket).write(handshake("/marketdata/BTCUSD"));
     every(read(socket), 6_000, () => socket.write(SWEEP));
   },
+  pages: (socket, nth) => askAgain(socket, PAGES[nth % 2]),
   fees: (socket) => askAgain(socket, ask("/v2/fees", [authorization])),
   candles: (socket) =>
     askAgain(socket, ask("/v2/markets/BTCUSD/historical-prices?increment=ONE_MINUTE", [authorization])),
@@ -193,16 +224,22 @@ function trickle(socket, beginning, byte) {
   every(socket, TRICKLE_MS, () => socket.write(byte));
 }
 
+/** A share of a second's 50 orders. */
+function trade(socket) {
+  every(read(socket), 20 * TRADERS, () => socket.write(resting()));
+}
+
 /** The next request follows the complete response, success or rejection. */
 function askAgain(socket, request) {
-  socket.write(request);
+  const textOf = typeof request === "string" ? () => request : request;
+  socket.write(textOf());
   let length = 0;
   read(socket, (chunk) => {
     if (length === 0) length = lengthOf(chunk);
     length -= chunk.length;
     if (length > 0) return;
     length = 0;
-    socket.write(request);
+    socket.write(textOf());
   });
 }
 
