@@ -4,6 +4,8 @@
  *
  *   node bench/attacks/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls] [--wide]
  *
+ * The kind "none" is the control: a busy core that asks nothing shows what this machine's scheduler alone does to the others.
+ *
  * Normal clients request /healthz 20 times, a list 50 times and an order 10 times a second. Goals: every /healthz
  * response within 250 ms, the p99 of the lists at most three times that before the attack, memory growth of at most 300
  * MB. "blocked" is the longest that the service's event loop was blocked: what is slower than that waited for a CPU of
@@ -26,7 +28,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,empty-parts,filters,walks,fees,candles,deactivations";
+  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,empty-parts,filters,walks,fees,candles,deactivations";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },

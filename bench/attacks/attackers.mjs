@@ -168,6 +168,13 @@ const KINDS = {
   "slow-groups": (socket) => read(socket, () => socket.destroy()).write(SLOW_HELLO),
 };
 
+// The control: uses the attackers' core and asks nothing.
+if (kind === "none") {
+  while (!isOver()) Math.hypot(begun);
+  console.log(JSON.stringify({ ...counts, atEnd: 0 }));
+  process.exit(0);
+}
+
 const start = KINDS[kind];
 if (start === undefined) throw new Error(`the kinds are ${Object.keys(KINDS).join(", ")}`);
 for (let i = 0; i < connections; i += 1) openOne();
