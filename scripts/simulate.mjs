@@ -7,13 +7,18 @@ import { runLong } from "./long-run.mjs";
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: "string", default: "1000" },
-    from: { type: "string", default: "1" },
+    seeds: { type: "string" },
+    from: { type: "string" },
     seed: { type: "string" },
   },
 });
-const total = values.seed === undefined ? Number(values.seeds) : 1;
-const first = Number(values.seed ?? values.from);
+if (values.seed !== undefined && (values.seeds ?? values.from) !== undefined) {
+  console.error("--seed is one seed alone: without --seeds and --from");
+  process.exit(2);
+}
+const { seeds = "1000", from = "1" } = values;
+const total = values.seed === undefined ? Number(seeds) : 1;
+const first = Number(values.seed ?? from);
 process.env.SIMULATION_SEEDS = String(total);
 process.env.SIMULATION_SEED = String(first);
 await runLong({

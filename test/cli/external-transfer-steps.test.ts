@@ -123,7 +123,8 @@ test("what is held of a profile has its reason, and a legal hold is placed once 
   expect(await errorOf("hold", "place", ...of("5000"), "--reason", "too much")).toMatch(
     new RegExp(`^profile ${profile} has \\d+ USD available, but 5000 is needed$`),
   );
-  expect(await errorOf(...place)).toContain(`ref_id "order-17" was already used for legal hold ${held}`);
+  const again = `ref_id "order-17" was already used, so nothing was held: legal hold ${held} is of 5 USD of profile ${profile}`;
+  expect(await errorOf(...place)).toBe(again);
   expect(await json("hold", "list", "--profile", profile)).toEqual({
     ...{ customer_name: expect.any(String), profile_id: profile, nickname: "default" },
     items: [
@@ -157,6 +158,7 @@ test("what is held of a profile has its reason, and a legal hold is placed once 
   const lifted = await json<{ readonly lifted_at: string }>("hold", "lift", held);
   expect(lifted).toEqual({ ...placed, lifted_by: placed.placed_by, lifted_at: expect.stringMatching(/Z$/) });
   expect(lifted.lifted_at > placed.placed_at).toBe(true);
+  expect(await errorOf(...place)).toBe(`${again}, which ${placed.placed_by} lifted at ${lifted.lifted_at}`);
   expect((await run(["hold", "lift", held])).stdout).toBe(`lifted 5 USD: legal hold ${held}\n`);
   const writesOf = async (...options: string[]) =>
     (

@@ -117,7 +117,9 @@ test("a ref_id says which transfer it made only to the same command", async () =
   const till = ["profile", "create", "--customer", customer.id, "--nickname", "till"];
   const { id: ofTill } = await recordOf<{ id: string }>(...till);
   const errorOf = async (argv: string[]) => (await run(argv)).stderr.trim();
-  expect(await errorOf(withdraw("3.0", "--pending"))).toBe(`ref_id "wire-9" was already used for this: transfer ${id}`);
+  expect(await errorOf(withdraw("3.0", "--pending"))).toBe(
+    `ref_id "wire-9" was already used for this: transfer ${id}, which is requested`,
+  );
   const other =
     `ref_id "wire-9" belongs to something else, so nothing was recorded: transfer ${id} is a WIRE_WITHDRAWAL of 3 USD of ` +
     `profile ${customer.default_profile_id}, with steps. Choose another ref_id`;
@@ -176,7 +178,9 @@ test("the transaction that a withdrawal got with a later step makes it no other"
   const { id } = await recordOf<{ id: string }>(...withdraw);
   await recordOf("transfer", "approve", id);
   await recordOf("transfer", "send", id, "--tx-hash", "0xab");
-  expect((await run(withdraw)).stderr.trim()).toBe(`ref_id "chain-4" was already used for this: transfer ${id}`);
+  expect((await run(withdraw)).stderr.trim()).toBe(
+    `ref_id "chain-4" was already used for this: transfer ${id}, which is sent`,
+  );
 });
 
 test("what was done is said in one line: recorded, or only requested", async () => {

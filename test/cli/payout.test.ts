@@ -3,12 +3,14 @@
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { readCertificate } from "../support/http/certificate.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { run } from "./in-process.ts";
@@ -248,6 +250,26 @@ test.each([
   expect(pauses.every((ms) => ms <= 600_000)).toBe(true);
   expect(pauses).toHaveLength(attempts - 1);
   if (name === "a rest of centuries") expect(pauses[0]).toBe(600_000);
+});
+
+test("a service whose certificate is not trusted is not asked again", async () => {
+  const server = createHttpsServer(readCertificate(), () => {
+    throw new Error("asked");
+  });
+  let connections = 0;
+  server.on("connection", () => {
+    connections += 1;
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const path = await file("untrusted.csv", HEAD, `default,${acme.defaultProfile},1,USD,untrusted-1,`);
+  const { exitCode, stderr } = await payout(path, `https://localhost:${port}`);
+  server.close();
+  expect([exitCode, stderr.split("\n")[0], connections]).toEqual([
+    1,
+    `the certificate of https://localhost:${port} is not trusted (self-signed certificate). If another authority has signed it, set NODE_EXTRA_CA_CERTS to a file with that authority's certificate: 0 of 1 lines were answered`,
+    1,
+  ]);
 });
 
 test("of an answer only texts are taken", async () => {

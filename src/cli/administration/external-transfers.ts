@@ -132,7 +132,8 @@ async function existing(core: Core, request: ExternalTransferRequest, id: Uuid):
   if (found === undefined || refId === undefined || found.refId !== refId)
     return `transaction ${JSON.stringify(details.cryptoTxHash)} was already recorded as transfer ${id}`;
   const ref = `ref_id ${JSON.stringify(refId)}`;
-  if (isSame(request, found)) return `${ref} was already used for this: transfer ${id}`;
+  const state = found.steps === undefined ? "" : `, which is ${found.steps.status}`;
+  if (isSame(request, found)) return `${ref} was already used for this: transfer ${id}${state}`;
   const { type, amount, asset, profileId } = found;
   return (
     `${ref} belongs to something else, so nothing was recorded: transfer ${id} is a ${type} of ${formatAmount(amount)} ` +

@@ -1,12 +1,18 @@
 /** `parbook hold`: legal holds, and why money of a profile is held. */
 import type { Command } from "commander";
 import { problemOf } from "../../api/problems/rejection-problems.ts";
-import { createLegalHolds, findHeldProfile, type LegalHold } from "../../customers/legal-holds/legal-holds.ts";
+import {
+  createLegalHolds,
+  findHeldProfile,
+  findLegalHold,
+  type LegalHold,
+} from "../../customers/legal-holds/legal-holds.ts";
 import { readNames, readNicknames } from "../../customers/operator-queries.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { formatAmount } from "../../money/amount.ts";
+import type { Core } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { listPendingHolds } from "../../verify/operations/pending-holds.ts";
@@ -70,9 +76,21 @@ function place(
     const outcome = await createLegalHolds(core).place(request, operator);
     if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
     if (outcome.kind === "exists")
-      throw new CommandRejected(`ref_id ${JSON.stringify(refId)} was already used for legal hold ${outcome.id}`);
+      throw new CommandRejected(
+        `ref_id ${JSON.stringify(refId)} was already used, so nothing was held: ${await existing(core, outcome.id)}`,
+      );
     return resultOf(outcome.value, "held");
   });
+}
+
+/** The earlier hold may be of something else, and its money may be available again. */
+async function existing({ database }: Core, id: Uuid): Promise<string> {
+  const profileId = await findHeldProfile(database, id);
+  const hold = profileId && (await findLegalHold(database, profileId, id));
+  if (hold === undefined) return `legal hold ${id}`;
+  const { amount, asset, liftedBy, liftedAt } = hold;
+  const lifted = liftedAt === undefined ? "" : `, which ${liftedBy} lifted at ${formatInstant(liftedAt)}`;
+  return `legal hold ${id} is of ${formatAmount(amount)} ${asset} of profile ${profileId}${lifted}`;
 }
 
 function lift(operator: OperatorCaller, id: Uuid): Promise<CommandResult> {

@@ -17,6 +17,8 @@ const MOST_ATTEMPTS = 12;
 const LONGEST_PAUSE_MS = 30_000;
 /** However long the service asks to wait: a timer cannot wait for longer than 25 days, and then does not wait at all. */
 const LONGEST_RETRY_AFTER_MS = 10 * 60_000;
+/** The codes with which Node and OpenSSL do not trust a certificate: waiting does not help. */
+const UNTRUSTED = /CERT|LEAF_SIGNATURE/;
 /** Many times the answer to a bulk. */
 const MOST_BYTES = 16 * 1_048_576;
 
@@ -38,7 +40,7 @@ export class BulkClient {
 
   /**
    * @returns what became of each item
-   * @throws CommandRejected if the service rejects the bulk, or stays away; AbortError when it is stopped
+   * @throws CommandRejected if the service rejects the bulk, stays away, or is not trusted; AbortError when it is stopped
    */
   async send(items: readonly object[], isDryRun: boolean): Promise<readonly LineResult[]> {
     const body = JSON.stringify({ mode: "independent", dry_run: isDryRun, items });
@@ -99,6 +101,8 @@ export class BulkClient {
     } catch (error) {
       this.#stopping.throwIfAborted();
       const { cause, message } = error as Error;
+      if (cause instanceof Error && "code" in cause && UNTRUSTED.test(String(cause.code)))
+        throw untrusted(url, cause.message);
       const detail = cause instanceof Error && cause.message !== "" ? cause.message : message;
       return { status: 0, retryAfterMs: undefined, body: { detail } };
     }
@@ -165,6 +169,13 @@ function noToken(clientId: string, body: unknown): CommandRejected {
   const hint = error === "invalid_scope" ? " (a service with a dialect has other scopes: it takes no payouts)" : "";
   return new CommandRejected(
     `the service gives ${clientId} no token: ${textOf(why) ?? textOf(error) ?? "no reason given"}${hint}`,
+  );
+}
+
+function untrusted(url: string, why: string): CommandRejected {
+  const { origin } = new URL(url);
+  return new CommandRejected(
+    `the certificate of ${origin} is not trusted (${why}). If another authority has signed it, set NODE_EXTRA_CA_CERTS to a file with that authority's certificate`,
   );
 }
 

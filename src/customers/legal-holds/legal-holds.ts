@@ -19,7 +19,7 @@ import { findLegalHold, type LegalHold, legalHoldKey } from "./store.ts";
 
 export type { LegalHoldNotFound, LegalHoldRejection, LegalHoldRequest } from "./rules.ts";
 export type { LegalHold } from "./store.ts";
-export { findHeldProfile } from "./store.ts";
+export { findHeldProfile, findLegalHold } from "./store.ts";
 
 export interface LegalHolds {
   /** @returns `exists` with the id of the hold that already has the ref_id */
