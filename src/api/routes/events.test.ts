@@ -3,6 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { ask, GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { EventFilter, Events } from "../../events/events.ts";
+import { pause } from "../../std/pause.ts";
 import { createAdmissions } from "../access/request-admission.ts";
 import { Waiters } from "../event-streams/waiters.ts";
 import { eventRoutes } from "./events.ts";
@@ -33,14 +34,18 @@ test("a request that may wait is answered at once while there is more to be sear
   expect(searched).toEqual([0n, 10_000n]);
 });
 
-/** A toy without events beyond the first one, and who listens for more; `inProgress` is the size of its queue at each look. */
-async function startWaiting(waiters: Waiters) {
+/**
+ * A toy without events beyond the first one, and who listens for more; `inProgress` is the size of its queue at each look, which
+ * takes so many milliseconds.
+ */
+async function startWaiting(waiters: Waiters, lookMs = 0) {
   const listeners = new Set<() => void>();
   const inProgress: number[] = [];
   const admissions = createAdmissions();
   const events: Pick<Events, "list" | "bounds" | "onNews"> = {
     list: async ({ after }: EventFilter) => {
       inProgress.push(admissions.reads.size);
+      if (lookMs > 0) await pause(lookMs);
       return { events: [], searchedTo: after, isLast: true };
     },
     bounds: async () => ({ first: 1n, last: 1n }),
@@ -94,4 +99,22 @@ test("a caller that has gone is not waited for and gives its place back; while t
     await until("nobody waits for it", () => listeners.size === 0);
   }
   expect(new Set(inProgress)).toEqual(new Set([1]));
+});
+
+test("callers that wait for what no event is look again one at a time, and rest twice as long", async () => {
+  const { toy, listeners, inProgress, admissions } = await startWaiting(new Waiters(MOST), 20);
+  const never = "/v2/events?after_number=1&wait_millis=30000&limit=1&created_at.gte=2099-01-01T00:00:00Z";
+  const callers = Array.from({ length: 4 }, () => new AbortController());
+  const waiting = callers.map(({ signal }) =>
+    fetch(`${toy.url}${never}`, { headers: { authorization: "Bearer good" }, signal }).catch(() => undefined),
+  );
+  await until("all wait", () => listeners.size === 4 && inProgress.length === 4 && admissions.longReads.size === 0);
+  const startedMs = performance.now();
+  for (const listener of listeners) listener();
+  await until("all have looked again", () => inProgress.length === 8 && admissions.longReads.size === 0);
+  // Timers may fire a millisecond early.
+  expect(performance.now() - startedMs).toBeGreaterThan(4 * 57);
+  for (const caller of callers) caller.abort();
+  await Promise.all(waiting);
+  await until("nobody waits", () => listeners.size === 0);
 });

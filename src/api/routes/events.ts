@@ -13,6 +13,7 @@ import {
 import { type Exchange, shownExecution } from "../../exchange/exchange.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { parseUuid } from "../../std/id.ts";
+import { pause } from "../../std/pause.ts";
 import type { Deliveries } from "../../webhooks/deliveries.ts";
 import { invalidToken } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
@@ -174,7 +175,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
   api.get(
     "/v2/events",
     {
-      config: { scope: "events:read_event", walks: isFiltered },
+      config: { scope: "events:read_event", walks: isSearch },
       schema: {
         operationId: "listEvents",
         tags: ["Events"],
@@ -238,9 +239,14 @@ export const afterTheLast = (field: string, last: bigint): Problem =>
     },
   ]);
 
-/** What matches may be rare among all events of the caller. */
-const isFiltered = ({ type, object_id: objectId, profile_id: profileId }: Readonly<Record<string, unknown>>): boolean =>
-  (type ?? objectId ?? profileId) !== undefined;
+const CREATED = Object.keys(comparisons("created_at"));
+
+/** What matches may be rare among all events of the caller. A request that waits for it looks again at every event. */
+function isSearch(query: Readonly<Record<string, unknown>>): boolean {
+  const { type, object_id: objectId, profile_id: profileId, wait_millis: wait = 0 } = query;
+  if ((type ?? objectId ?? profileId) !== undefined) return true;
+  return wait !== 0 && CREATED.some((name) => query[name] !== undefined);
+}
 
 /** The filters that a list and a stream share. */
 export function objectFilterOf(
@@ -257,6 +263,13 @@ export function objectFilterOf(
 const objectIdOf = (text: string): string =>
   /^[0-9]+$/.test(text) ? BigInt(text).toString() : (parseUuid(text) ?? text);
 
+/**
+ * A request that was woken and has found nothing keeps its place for so many times longer than it looked: others of its caller
+ * would be next, and a hundred that wait for what never comes have no other pace.
+ */
+const RESTS = 2;
+const LONGEST_REST_MS = 500;
+
 /** A page with an event, or the page as it is when the time is up. @throws Problem 401 when the token ends meanwhile */
 async function listOrWait(
   { events, waiters }: Pick<EventRoutesOptions, "events" | "waiters">,
@@ -271,13 +284,15 @@ async function listOrWait(
   if (leave === undefined) return events.list(filter, isAwaited);
   const news = untilNews(events, filter.customerId, reply.raw);
   try {
-    for (let after = filter.after; ; ) {
+    for (let [after, wasWoken] = [filter.after, false]; ; wasWoken = true) {
+      const startedMs = performance.now();
       const page = await events.list({ ...filter, after }, isAwaited);
-      const leftMs = endsAt - performance.now();
-      if (page.events.length > 0 || !page.isLast || leftMs <= 0 || !isAwaited()) return page;
+      const nowMs = performance.now();
+      if (page.events.length > 0 || !page.isLast || endsAt <= nowMs || !isAwaited()) return page;
+      if (wasWoken) await pause(Math.min(RESTS * (nowMs - startedMs), LONGEST_REST_MS, endsAt - nowMs));
       releaseAdmission(request);
       after = page.searchedTo;
-      await news.wait(leftMs);
+      await news.wait(Math.max(endsAt - performance.now(), 0));
       // One event wakes all that wait. Without a place to look again the caller comes again itself: nothing is missed.
       if (!(await isAdmittedAgain(request))) return page;
       if (!(await request.server.isStillGranted(request))) throw invalidToken();

@@ -60,6 +60,8 @@ const WALKS: readonly Case[] = [
   ["/v2/events", { profile_id: PROFILE }],
   ["/v2/events", { type: ["order.filled"] }],
   ["/v2/events", { object_id: "o" }],
+  // Of these as many may wait as connections are allowed, and each event wakes all of them.
+  ["/v2/events", { "created_at.gte": "2099-01-01T00:00:00Z", wait_millis: 1 }],
   // Each data point is summed up from all of its executions.
   [CANDLES, { increment: "ONE_MINUTE", "range.begin": "2026-01-01T00:00:00Z" }],
   [CANDLES, { increment: "FOUR_WEEKS" }],
