@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, Socket } from "node:net";
+import { fastify } from "fastify";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { startToyApi } from "../../../test/support/http/toy-api.ts";
@@ -7,7 +8,7 @@ import { until } from "../../../test/support/until.ts";
 import type { Api } from "../../api/api.ts";
 import { unavailable } from "../../api/problems/problems.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
-import { RejectionPace } from "./rejection-pace.ts";
+import { paceRejections, RejectionPace } from "./rejection-pace.ts";
 
 test("a thousand rejections a second are sent at once, further ones wait, at most a second", () => {
   let now = 0;
@@ -119,6 +120,34 @@ test("a connection from loopback, where a proxy may run, is still read after a r
   expect(await answer()).toEqual([200]);
   socket.destroy();
   expect(statusesIn(await flood)).toHaveLength(1_001);
+});
+
+test.each([
+  ["that the caller wants to be the last one", "Connection: close\r\n", {}],
+  ["that we make the last one", "", { connection: "close" }],
+])("so is, on any connection, a rejection %s: the caller would come again on another", async (_, asks, headers) => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const server = fastify();
+  onTestFinished(() => server.close());
+  paceRejections(server, { isShared: () => false, isPaced: (_request, status) => status === 429 });
+  let rejected = 0;
+  server.get("/", async (_request, reply) => {
+    rejected += 1;
+    return reply.code(429).headers(headers).send();
+  });
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  let answered = 0;
+  const answers = Array.from({ length: 10 }, async () => {
+    const statuses = statusesIn(await sendRaw(url, `GET / HTTP/1.1\r\nHost: a\r\n${asks}\r\n`));
+    answered += 1;
+    return statuses;
+  });
+  while (rejected < 10 || answered < 1) await new Promise(setImmediate);
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  expect(answered).toBe(1);
+  vi.advanceTimersByTime(10);
+  expect(await Promise.all(answers)).toEqual(Array(10).fill([429]));
 });
 
 test("the rejection is delayed, too, on a connection of a trusted proxy, wherever that is", async () => {

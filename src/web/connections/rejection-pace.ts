@@ -5,10 +5,11 @@
  *
  * The delay is next to nothing for a few callers and a second at most in a flood, less than `Retry-After`.
  *
- * The connection of a proxy carries requests of others, so it is read on, and the rejection itself is delayed.
+ * The connection of a proxy carries requests of others, so it is read on, and the rejection itself is delayed. So is one that
+ * closes its connection: its caller would open another one at once.
  */
 import { Socket } from "node:net";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 const PER_SECOND = 1_000;
 const LONGEST_MS = 1_000;
@@ -76,13 +77,18 @@ export interface Pacing {
 /** Paces the retries of a server's rejected callers. */
 export function paceRejections(server: Pick<FastifyInstance, "addHook">, { isShared, isPaced }: Pacing): void {
   const pace = new RejectionPace();
-  const viaProxy = ({ raw }: FastifyRequest) => isShared(raw.socket.remoteAddress ?? "");
+  const isDelayed = ({ raw }: FastifyRequest, reply: FastifyReply): boolean =>
+    isShared(raw.socket.remoteAddress ?? "") || isLastAnswer(reply);
   server.addHook("onSend", (request, reply, _payload, done) => {
-    if (isPaced(request, reply.statusCode) && viaProxy(request)) pace.send(done);
+    if (isPaced(request, reply.statusCode) && isDelayed(request, reply)) pace.send(done);
     else done();
   });
   server.addHook("onResponse", (request, reply, done) => {
-    if (isPaced(request, reply.statusCode) && !viaProxy(request)) pace.rejected(request.raw.socket);
+    if (isPaced(request, reply.statusCode) && !isDelayed(request, reply)) pace.rejected(request.raw.socket);
     done();
   });
 }
+
+/** As the caller asked, or because we end the connection. */
+const isLastAnswer = (reply: FastifyReply): boolean =>
+  !reply.raw.shouldKeepAlive || reply.getHeader("connection") === "close";
