@@ -311,6 +311,24 @@ test("however many streams search for what is rare, two do at a time, and rest f
   expect(running.pages).toBeLessThan(2 * ((performance.now() - startedMs) / 40) + 4);
 });
 
+test("a search does not rest because another customer's took long", async () => {
+  const other: Grant = { ...READER, customerId: "0190d5a4-1111-7000-8000-0000000000ff" as never };
+  const { log, running } = endlessSearch(450);
+  const ofOne = log.events.list;
+  log.events.list = (filter, isAwaited) =>
+    filter.customerId === other.customerId
+      ? Promise.resolve({ events: [eventOf(5n, "other")], searchedTo: log.last, isLast: true })
+      : ofOne(filter, isAwaited);
+  const url = await start(log, {}, async (token) => (token === "good" ? READER : other));
+  url.search = OF_PROFILE;
+  await read(url);
+  await until("it has searched", () => running.pages === 2);
+  const startedMs = performance.now();
+  const reader = await read(url, 4, "other");
+  await until("the other has its event", () => numbersIn(reader).includes(5));
+  expect(performance.now() - startedMs).toBeLessThan(400);
+});
+
 test("a reader learns how far a long search has come", async () => {
   const { log } = endlessSearch(5);
   const url = await start(log, { heartbeatMs: 30 });

@@ -7,6 +7,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
+import type { CustomerId } from "../../customers/customer-id.ts";
 import type { EventFilter, EventPage } from "../../events/events.ts";
 import { pause } from "../../std/pause.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
@@ -49,8 +50,8 @@ const FEW_STREAMS = 50;
 /** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
 const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };
 /**
- * Pages with filters: they may examine thousands of events to find none. Each waits first for as long as the one before it
- * took, so that however many there are, they use half of what two of them could.
+ * Pages with filters: they may examine thousands of events to find none. Each waits first for as long as the one
+ * before it of its customer took, so that however many there are, they use half of what two of them could.
  */
 const SEARCHES = { ...PAGES, atOnce: 2 };
 const LONGEST_REST_MS = 500;
@@ -128,8 +129,8 @@ class Streams {
   readonly #waiters: Waiters;
   readonly #reads: FairAdmission;
   readonly #searches: FairAdmission;
-  /** What the last search took. */
-  #searchMs = 0;
+  /** What a customer's last search took. */
+  readonly #searchMsOf = new Map<CustomerId, number>();
   readonly #all = new Set<Stream>();
   /** Pages that are being read since this turn of the event loop. */
   readonly #shared = new Map<string, SharedPage>();
@@ -245,10 +246,10 @@ class Streams {
 
   #search(stream: Stream, filter: EventFilter): Promise<Page | undefined> {
     return this.#searches.run(filter.customerId, async () => {
-      await pause(Math.min(this.#searchMs, LONGEST_REST_MS));
+      await pause(Math.min(this.#searchMsOf.get(filter.customerId) ?? 0, LONGEST_REST_MS));
       const startedMs = performance.now();
       const page = await this.#list(filter, () => !stream.isEnding);
-      this.#searchMs = performance.now() - startedMs;
+      this.#searchMsOf.set(filter.customerId, performance.now() - startedMs);
       return page;
     });
   }
@@ -265,6 +266,7 @@ class Streams {
 
   async #check(): Promise<void> {
     const nowMs = performance.now();
+    if (this.#all.size === 0) this.#searchMsOf.clear();
     for (const stream of this.#all) {
       if (!(await stream.request.server.isStillGranted(stream.request))) this.#end(stream);
       else if (this.#isStalled(stream, nowMs)) stream.reply.raw.destroy();

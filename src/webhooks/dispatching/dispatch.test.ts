@@ -54,13 +54,15 @@ interface World {
   readonly open: readonly object[];
   readonly failing: ReadonlySet<string>;
   readonly isKept: boolean;
+  /** Of each event. */
+  readonly body: string;
 }
 
 function deliver(given: Partial<World> = {}) {
   const world: World = {
     ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, isWritable: true },
     answer: () => answered(204),
-    ...{ open: [], failing: new Set<string>(), isKept: true },
+    ...{ open: [], failing: new Set<string>(), isKept: true, body: "{}" },
     ...given,
   };
   const statements: (readonly [text: string, values: readonly unknown[]])[] = [];
@@ -105,7 +107,7 @@ function deliver(given: Partial<World> = {}) {
       transaction: (work: (own: object) => unknown) => work({ rows }),
     } as unknown as Database,
     clock: { now: () => Date.now() as Instant, fault: undefined },
-    ...{ ids: new IdSource(), holder: "here", events, pace: new Pace(() => 0), bodyOf: () => "{}" },
+    ...{ ids: new IdSource(), holder: "here", events, pace: new Pace(() => 0), bodyOf: () => world.body },
     webhooks: {
       listActive: async (known): Promise<ActiveWebhooks> => {
         const changed = world.webhooks.filter(({ id, version }) => known.get(id) !== version);
@@ -294,5 +296,19 @@ test("receivers that fail have a turn among four, however much there is for the 
   await pass(500);
   expect(posted.filter((one) => one.startsWith("live")).length).toBeGreaterThan(500);
   expect(posted.filter((one) => one.startsWith("failing")).length).toBeGreaterThanOrEqual(8);
+  await finish();
+});
+
+test("the largest batches of a customer's webhooks are few a second", async () => {
+  const webhook = (_: unknown, n: number): DeliverableWebhook => ({
+    ...{ ...WEBHOOK, deliveryOrder: "strict", deliveriesPerSecond: 100 },
+    id: `0190d5a4-0000-7000-8000-00000000010${n}` as WebhookId,
+  });
+  const webhooks = Array.from({ length: 10 }, webhook);
+  const { posted, finish } = deliver({ ...{ log: upTo(100_000), webhooks }, body: "x".repeat(10_485) });
+  await pass(2_000);
+  // A MiB each counts 64 times and once, and a customer has 500 a second.
+  expect(posted.length).toBeGreaterThan(10);
+  expect(posted.length).toBeLessThanOrEqual(Math.ceil((2.1 * 500) / 65) + 1);
   await finish();
 });

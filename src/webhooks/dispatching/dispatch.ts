@@ -4,7 +4,7 @@
  * written it sends what can be sent, one for each customer in turn.
  *
  * Bounds: so many requests in flight, of one customer few, of receivers that fail at most half; so many a second, of one
- * customer fewer, and fewer of all while the thread is busy; so many events in memory; so many reads at once.
+ * customer fewer, by their bytes too, and fewer of all while the thread is busy; so many events in memory; so many reads at once.
  */
 import { setMaxListeners } from "node:events";
 import type { WebhookId } from "../../customers/webhooks/webhook.ts";
@@ -27,8 +27,6 @@ import { Retention } from "./retention.ts";
 import { RoundRobin } from "./round-robin.ts";
 import { Turns } from "./turns.ts";
 
-/** What is signed and posted in one turn of the process: the API has its turns between. */
-const MOST_IN_A_TURN = 16;
 /** Events and rows in memory, beyond which events are read one at a time. */
 const MOST_IN_MEMORY = 100_000;
 const MOST_READING = 6;
@@ -297,9 +295,9 @@ export class Dispatch {
   #pump(): void {
     this.#isPumping = false;
     if (!this.#maySend) return;
-    const mostByNow = this.#inFlight.count + MOST_IN_A_TURN;
+    this.#pace.beginTurn();
     while (!this.#inFlight.isFull && this.#pace.mayTake(performance.now())) {
-      if (this.#inFlight.count >= mostByNow) {
+      if (this.#pace.isTurnOver) {
         this.#pumpSoon();
         return;
       }
@@ -371,6 +369,7 @@ export class Dispatch {
     const { signal } = this.#abort;
     if (signal.aborted) return "not sent";
     const message = messageOf(webhook, events, bodyOf);
+    this.#pace.onBody(webhook.customerId, message.body.length, performance.now());
     const answer = await sender.send(webhook, message, signal);
     return signal.aborted && answer.kind === "unanswered" ? "not sent" : { answer, messageId: message.id };
   }

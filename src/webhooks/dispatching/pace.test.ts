@@ -36,6 +36,34 @@ test("all customers together have one, too", () => {
   expect(all).toBeGreaterThan(0.98 * MOST_PER_SECOND * 2);
 });
 
+test("of a customer a large delivery counts once more for each 16 KiB", () => {
+  const pace = new Pace(() => 0);
+  // A batch of a hundred of the largest events.
+  pace.onTaken(ann, 0);
+  pace.onBody(ann, 1_048_576, 0);
+  pace.onTaken(bob, 0);
+  pace.onBody(bob, 16_383, 0);
+  // 65 of 500 a second, of which a tenth of a second is there at once.
+  const restMs = (1_000 * 65) / MOST_OF_CUSTOMER_PER_SECOND - 100;
+  expect([restMs - 1, restMs].map((ms) => pace.mayTakeOf(ann, ms))).toEqual([false, true]);
+  expect([pace.mayTakeOf(bob, 0), pace.mayTake(0)]).toEqual([true, true]);
+});
+
+test("a turn is over after sixteen deliveries, or after 128 KiB", () => {
+  const pace = new Pace(() => 0);
+  const takenInTurn = (bytes: number): number => {
+    pace.beginTurn();
+    let taken = 0;
+    while (!pace.isTurnOver) {
+      pace.onTaken(ann, 0);
+      pace.onBody(ann, bytes, 0);
+      taken += 1;
+    }
+    return taken;
+  };
+  expect([1_000, 65_536, 131_071, 1_048_576, 1_000].map(takenInTurn)).toEqual([16, 2, 2, 1, 16]);
+});
+
 test("while the thread is busy there are fewer, down to a bound, and as many as before when it has time again", () => {
   let busy = 0.95;
   const pace = new Pace(() => busy);

@@ -1,6 +1,7 @@
 /**
  * How many deliveries there are a second: of a customer's webhooks together, and of all. Signing, posting and writing them
- * costs the thread that also answers the API, so there are fewer when that thread has little time left.
+ * costs the thread that also answers the API, so there are fewer when that thread has little time left. Of a customer a large
+ * one counts as several: a batch may have a hundred of the largest events, a megabyte.
  *
  * Both are the generic cell rate algorithm: a time at which as much may be taken at once as at the beginning.
  */
@@ -10,6 +11,11 @@ export const MOST_PER_SECOND = 2_500;
 /** However busy the thread is: deliveries go on. */
 export const LEAST_PER_SECOND = 200;
 export const MOST_OF_CUSTOMER_PER_SECOND = 500;
+/** A delivery of more counts once more for each. */
+const BYTES = 16 * 1024;
+/** What is signed and posted in one turn of the process: the API has its turns between. */
+const MOST_IN_A_TURN = 16;
+const MOST_BYTES_IN_A_TURN = 128 * 1024;
 /** What was not taken for so long may be taken at once. */
 const BURST_MS = 100;
 /** Of the time of the thread. Above it there are fewer, and below the other one more. */
@@ -27,6 +33,7 @@ export class Pace {
   #perSecond = MOST_PER_SECOND;
   #restedAtMs = 0;
   readonly #restedAtMsOf = new Map<CustomerId, number>();
+  readonly #turn = { taken: 0, bytes: 0 };
 
   /** @param utilization which part of the time since the last call the thread was busy, from 0 to 1 */
   constructor(utilization = utilizationOfThread(), ofCustomerPerSecond = MOST_OF_CUSTOMER_PER_SECOND) {
@@ -50,6 +57,15 @@ export class Pace {
       if (restedAtMs <= nowMs) this.#restedAtMsOf.delete(customerId);
   }
 
+  beginTurn(): void {
+    Object.assign(this.#turn, { taken: 0, bytes: 0 });
+  }
+
+  /** Whether what was taken since `beginTurn` is enough for one. */
+  get isTurnOver(): boolean {
+    return this.#turn.taken >= MOST_IN_A_TURN || this.#turn.bytes >= MOST_BYTES_IN_A_TURN;
+  }
+
   mayTake(nowMs: number): boolean {
     return this.#restedAtMs <= nowMs + BURST_MS;
   }
@@ -60,8 +76,19 @@ export class Pace {
 
   onTaken(customerId: CustomerId, nowMs: number): void {
     this.#restedAtMs = Math.max(this.#restedAtMs, nowMs) + 1_000 / this.#perSecond;
+    this.#turn.taken += 1;
+    this.#count(customerId, 1, nowMs);
+  }
+
+  /** What was taken is so large. */
+  onBody(customerId: CustomerId, bytes: number, nowMs: number): void {
+    this.#turn.bytes += bytes;
+    this.#count(customerId, Math.floor(bytes / BYTES), nowMs);
+  }
+
+  #count(customerId: CustomerId, times: number, nowMs: number): void {
     const ofCustomer = Math.max(this.#restedAtMsOf.get(customerId) ?? 0, nowMs);
-    this.#restedAtMsOf.set(customerId, ofCustomer + 1_000 / this.#ofCustomerPerSecond);
+    this.#restedAtMsOf.set(customerId, ofCustomer + (times * 1_000) / this.#ofCustomerPerSecond);
   }
 }
 
