@@ -274,7 +274,18 @@ test("by the commands of the documentation two nodes serve behind haproxy, and a
   expect(transferred).toBeGreaterThan(20);
   const { available } = await json("GET", `/v2/profiles/${target.id}/balances/USD`);
   expect(Math.round(Number(available) * 100)).toBe(transferred);
-  for (const [i, pid] of (await pids()).entries()) expect(pid).not.toBe(old[i]);
+  const restarted = await pids();
+  for (const [i, pid] of restarted.entries()) expect(pid).not.toBe(old[i]);
+
+  // As an error leaves it: healthy, and without requests.
+  const drain = `echo "set server api/node1 state drain" | socat stdio UNIX-CONNECT:$HAPROXY_SOCKET`;
+  const why = "node2 was not restarted: haproxy does not use node1. When that is in order: rolling-restart node1";
+  await site.run(
+    `${drain}; said=$(rolling-restart node2 2>&1) && exit 1; [[ $said == "${why}" ]] || { echo "$said"; exit 1; }`,
+  );
+  expect(await pids()).toEqual(restarted);
+  await site.run("rolling-restart node1; rolling-restart node2");
+  for (const [i, pid] of (await pids()).entries()) expect(pid).not.toBe(restarted[i]);
   first.end();
 });
 

@@ -27,13 +27,10 @@ declare module "fastify" {
 /** Reads and long reads together use fewer connections than the pool has: internal reads still find some. */
 const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortQueue: 128, expectedMs: 250, maxWaitMs: 2_000 };
 
-/** A page of a hundred takes the thread and the database some milliseconds each: as long as ten look-ups. */
-const FEW_ITEMS = 20;
-
 /**
- * One list of more than a few items at a time for each caller, and one that may read all of its records to find a few. One
- * thread serialises lists, and the database shares its cores among walks: more would not finish sooner, and would block
- * every other caller.
+ * One list of several items at a time for each caller, and one that may read all of its records to find one. A record may have
+ * ten kilobytes of notes, so that twenty take the thread and the database as long as a hundred look-ups. One thread serialises
+ * lists, and the database shares its cores among walks: more would not finish sooner, and would block every other caller.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
 
@@ -53,7 +50,7 @@ const WRITES = {
 
 export interface Admissions {
   readonly reads: FairAdmission;
-  /** For long lists, and those that walk. */
+  /** For lists of more than one item, and those that walk. */
   readonly longReads: FairAdmission;
   readonly writes: FairAdmission;
 }
@@ -68,7 +65,7 @@ export const createAdmissions = (): Admissions => ({
 export function admissionOfRead(request: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
   const query = (request.query ?? {}) as Readonly<Record<string, unknown>>;
   const { limit = 0 } = query as { readonly limit?: number };
-  return limit > FEW_ITEMS || request.routeOptions.config.walks?.(query) === true ? longReads : reads;
+  return limit > 1 || request.routeOptions.config.walks?.(query) === true ? longReads : reads;
 }
 
 /** Whether a query has several of these filters, each of which has an index of its own: all that one finds are looked at. */

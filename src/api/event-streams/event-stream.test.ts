@@ -14,8 +14,8 @@ import { eventStreamRoute, type StreamBounds } from "./event-stream.ts";
 
 const READER: Grant = { ...GRANT, scopes: new Set(["events:read_event"]) };
 
-function eventOf(number: bigint, customerId: string): CustomerEvent {
-  const value = { id: `of ${customerId}`, nickname: "n".repeat(200), createdAt: 0, updatedAt: 0 };
+function eventOf(number: bigint, customerId: string, nickname = "n".repeat(200)): CustomerEvent {
+  const value = { id: `of ${customerId}`, nickname, createdAt: 0, updatedAt: 0 };
   const object = { type: "profile", value } as unknown as CustomerEvent["object"];
   return {
     id: `event ${number}` as never,
@@ -33,6 +33,9 @@ class Log {
   reads = 0;
   isHeld = false;
   delayMs = 0;
+  /** Of an event with this number. */
+  nickname = (_: bigint): string => "n".repeat(200);
+  readonly asked: (readonly [after: number, limit: number])[] = [];
   readonly #listeners = new Set<() => void>();
   readonly #held: (() => void)[] = [];
 
@@ -57,10 +60,11 @@ class Log {
 
   async #list({ after, limit, customerId }: EventFilter): Promise<EventPage> {
     this.reads += 1;
+    this.asked.push([Number(after), limit]);
     const searchedTo = after + BigInt(limit) < this.last ? after + BigInt(limit) : this.last;
     const numbers = Array.from({ length: Number(searchedTo - after) }, (_, place) => after + BigInt(place) + 1n);
     const page = {
-      events: numbers.map((number) => eventOf(number, customerId)),
+      events: numbers.map((number) => eventOf(number, customerId, this.nickname(number))),
       searchedTo,
       isLast: searchedTo === this.last,
     };
@@ -309,6 +313,34 @@ test("however many streams search for what is rare, two do at a time, and rest f
   expect(running.most).toBe(2);
   // A page and its rest take 40 ms. The first ones have none before them to rest as long as.
   expect(running.pages).toBeLessThan(2 * ((performance.now() - startedMs) / 40) + 4);
+});
+
+test("a page is bounded in bytes: few large events, also behind small ones, and none is left out", async () => {
+  const log = new Log();
+  // The first hundred are small, those behind them have ten kilobytes and more.
+  log.nickname = (number) => "n".repeat(number <= 100n ? 200 : 11_000);
+  log.grow(300);
+  const url = await start(log);
+  const reader = await read(url);
+  await until("it has all", () => numbersIn(reader).length >= 300);
+  expect(numbersIn(reader)).toEqual(Array.from({ length: 300 }, (_, i) => i + 1));
+  // 51 of unknown size, then of small ones as many as may be: those that fit are sent, with the first large ones.
+  const [first, second, third = [0, 0], ...more] = log.asked;
+  expect([first, second, third[0] > 100 && third[0] <= 146]).toEqual([[0, 51], [51, 500], true]);
+  const pages = more.map(([after], place) => after - ((more[place - 1] ?? third)[0] ?? 0));
+  expect([pages.length > 2, Math.max(...pages) <= 46]).toEqual([true, true]);
+});
+
+test("the pages of many streams that nobody takes are 64 KiB each", async () => {
+  const log = new Log();
+  log.nickname = () => "n".repeat(11_000);
+  log.grow(10_000);
+  const url = await start(log, { most: { all: 200, ofCustomer: 200, ofClient: 200, ofAddress: 200 } });
+  await Promise.all(Array.from({ length: 60 }, (_, i) => read(url, 9_999 - i)));
+  log.asked.length = 0;
+  const reader = await read(url, 100);
+  await until("it has read on", () => numbersIn(reader).length > 20);
+  expect(new Set(log.asked.map(([, limit]) => limit))).toEqual(new Set([5]));
 });
 
 test("a search does not rest because another customer's took long", async () => {

@@ -44,9 +44,14 @@ const BOUNDS: StreamBounds = {
   stalledMs: 30_000,
 };
 
-/** Events that are read at once: fewer of many streams, each of which may hold them. */
-const PAGE = { ofFew: 500, ofMany: 100 };
+/** A page of a stream: each may hold one that nobody takes, so those of many streams are smaller. One event is always sent. */
+const PAGE = {
+  ofFew: { events: 500, bytes: 512 * 1024 },
+  ofMany: { events: 100, bytes: 64 * 1024 },
+};
 const FEW_STREAMS = 50;
+/** Of an event, as long as none was sent: what is read and does not fit is read again. */
+const LARGE_EVENT_BYTES = 10 * 1024;
 /** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
 const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };
 /**
@@ -129,6 +134,8 @@ class Streams {
   readonly #waiters: Waiters;
   readonly #reads: FairAdmission;
   readonly #searches: FairAdmission;
+  /** How large a customer's last events were, on average. */
+  readonly #eventBytesOf = new Map<CustomerId, number>();
   /** What a customer's last search took. */
   readonly #searchMsOf = new Map<CustomerId, number>();
   readonly #all = new Set<Stream>();
@@ -175,7 +182,7 @@ class Streams {
       const { last } = await events.bounds(customerId);
       const after = afterOf(request, query) ?? last;
       if (after > last) throw afterTheLast("Last-Event-ID or after_number", last);
-      const filter = { ...objectFilterOf(query), customerId, after, limit: PAGE.ofMany };
+      const filter = { ...objectFilterOf(query), customerId, after };
       // Each page has an admission of its own: a stream may last for an hour.
       releaseAdmission(request);
       reply.type("text/event-stream").header("x-accel-buffering", "no");
@@ -186,12 +193,12 @@ class Streams {
     }
   }
 
-  async *#read(stream: Stream, filter: EventFilter): AsyncGenerator<Buffer> {
+  async *#read(stream: Stream, filter: Omit<EventFilter, "limit">): AsyncGenerator<Buffer> {
     let { after } = filter;
     yield Buffer.from(RETRY);
     let sentAtMs = performance.now();
     while (!stream.isEnding) {
-      const page = await this.#page(stream, { ...filter, after, limit: this.#limit });
+      const page = await this.#page(stream, { ...filter, after, limit: this.#limitOf(filter.customerId) });
       if (page === undefined) return;
       after = page.searchedTo;
       if (page.messages.length > 0) {
@@ -208,8 +215,14 @@ class Streams {
     }
   }
 
-  get #limit(): number {
+  get #most(): typeof PAGE.ofFew {
     return this.#all.size <= FEW_STREAMS ? PAGE.ofFew : PAGE.ofMany;
+  }
+
+  #limitOf(customerId: CustomerId): number {
+    const { events, bytes } = this.#most;
+    const eventBytes = this.#eventBytesOf.get(customerId) ?? LARGE_EVENT_BYTES;
+    return Math.max(1, Math.min(events, Math.floor(bytes / eventBytes)));
   }
 
   /** News wakes all streams of a customer in one turn. A page that was begun before may lack the news, so it is not shared. */
@@ -257,7 +270,15 @@ class Streams {
   async #list(filter: EventFilter, isAwaited: () => boolean): Promise<Page> {
     const { events, searchedTo, isLast } = await this.#options.events.list(filter, isAwaited);
     const bodies = await eventBodies(events, filter.customerId, this.#options, this.#dialect);
-    return { messages: Buffer.from(bodies.map((body) => this.#message(body)).join("")), searchedTo, isLast };
+    const messages = firstWithin(
+      this.#most.bytes,
+      bodies.map((body) => Buffer.from(this.#message(body))),
+    );
+    const bytes = Buffer.concat(messages);
+    if (messages.length > 0) this.#eventBytesOf.set(filter.customerId, bytes.length / messages.length);
+    const isWhole = messages.length === bodies.length;
+    const last = events[messages.length - 1]?.number ?? searchedTo;
+    return { messages: bytes, searchedTo: isWhole ? searchedTo : last, isLast: isWhole && isLast };
   }
 
   #message(body: Static<typeof EventBody>): string {
@@ -266,7 +287,7 @@ class Streams {
 
   async #check(): Promise<void> {
     const nowMs = performance.now();
-    if (this.#all.size === 0) this.#searchMsOf.clear();
+    if (this.#all.size === 0) for (const known of [this.#searchMsOf, this.#eventBytesOf]) known.clear();
     for (const stream of this.#all) {
       if (!(await stream.request.server.isStillGranted(stream.request))) this.#end(stream);
       else if (this.#isStalled(stream, nowMs)) stream.reply.raw.destroy();
@@ -292,6 +313,16 @@ class Streams {
     clearInterval(this.#timer);
     for (const stream of this.#all) this.#end(stream);
   }
+}
+
+/** The first message, and those behind it that fit as well. */
+function firstWithin(mostBytes: number, messages: readonly Buffer[]): readonly Buffer[] {
+  let bytes = 0;
+  const end = messages.findIndex(({ length }, place) => {
+    bytes += length;
+    return place > 0 && bytes > mostBytes;
+  });
+  return end < 0 ? messages : messages.slice(0, end);
 }
 
 /** The number behind which the stream begins: that of the last event that the reader has, or what it asks for. */
