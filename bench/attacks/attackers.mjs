@@ -60,8 +60,11 @@ const resting = () => {
   placed += 1;
   return order({ time_in_force: "GTC", price: String(45_000 + (placed % 400)), base_amount: "0.001" });
 };
-/** With a token: default pages. */
-const PAGES = ["/v2/events?after_number=0", "/v2/transfer/transfers"].map((path) => ask(path, [authorization]));
+/** With a token: default pages, and short ones, of the largest transfers. */
+const PAGES = ["/v2/events?after_number=0", "/v2/transfer/transfers"]
+  .flatMap((path) => [path, `${path}${path.includes("?") ? "&" : "?"}limit=20`])
+  .map((path) => ask(path, [authorization]));
+const BALANCES = ask(`/v2/profiles/${seller}/balances`, [authorization]);
 /** With a token: the next event, once one of these requests has met the last. */
 let newest = 1e12;
 const nextEvent = () => ask(`/v2/events?after_number=${newest}&wait_millis=30000&limit=1`, [authorization]);
@@ -160,7 +163,8 @@ const KINDS = {
     if (nth > 1) return void read(socket).write(handshake("/marketdata/BTCUSD"));
     every(read(socket), 6_000, () => socket.write(SWEEP));
   },
-  pages: (socket, nth) => askAgain(socket, PAGES[nth % 2]),
+  pages: (socket, nth) => askAgain(socket, PAGES[nth % PAGES.length]),
+  balances: (socket) => askAgain(socket, BALANCES),
   fees: (socket) => askAgain(socket, ask("/v2/fees", [authorization])),
   candles: (socket) =>
     askAgain(socket, ask("/v2/markets/BTCUSD/historical-prices?increment=ONE_MINUTE", [authorization])),

@@ -24,8 +24,11 @@ declare module "fastify" {
   }
 }
 
-/** Reads and long reads together use fewer connections than the pool has: internal reads still find some. */
-const READS = { most: 1_000, atOnce: 16, alone: 12, share: 12, shortQueue: 128, expectedMs: 250, maxWaitMs: 2_000 };
+/**
+ * Reads and long reads together use fewer connections than the pool has: internal reads still find some. A caller has few of
+ * them: the database shares its cores among all, and with them the ledger's batches, which are one at a time.
+ */
+const READS = { most: 1_000, atOnce: 16, alone: 6, share: 4, shortQueue: 128, expectedMs: 250, maxWaitMs: 2_000 };
 
 /**
  * One list of several items at a time for each caller, and one that may read all of its records to find one. A record may have
