@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
 import {
   readAmount,
+  readCustomer,
   readCustomerName,
   readDuration,
   readEventNumber,
@@ -84,6 +85,9 @@ test("a customer's name is no id, and differs from another in what can be seen",
     "M\u00fcller & S\u00f6hne",
     "\u{1f7e1}",
   ]);
+  // Two letters with their accents, each as two characters.
+  const decomposed = "Mu\u0308ller & So\u0308hne";
+  expect([readCustomerName(decomposed), readCustomer(decomposed)]).toEqual(Array(2).fill("M\u00fcller & S\u00f6hne"));
   for (const id of ["0190d5a4-0000-7000-8000-000000000002", "0190D5A4-0000-7000-8000-000000000002"])
     expect(() => readCustomerName(id), id).toThrow("Must not be a UUID, which commands take for an id.");
   for (const name of [

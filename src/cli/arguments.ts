@@ -61,13 +61,16 @@ export function readCustomerName(text: string): string {
     throw new InvalidArgumentError("Must not be a UUID, which commands take for an id.");
   if (/^\s|\s$|\s\s/.test(text) || printable(text) !== text)
     throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end or beside each other.");
-  return readText(text);
+  return composed(text);
 }
+
+/** What looks the same is the same: a letter and its accent are one character, as keyboards make it. */
+const composed = (text: string): string => readText(text.normalize("NFC"));
 
 /** A customer's id or name, not looked up yet. */
 export type CustomerReference = Brand<string, "CustomerReference">;
 
-export const readCustomer = (text: string): CustomerReference => readText(text) as CustomerReference;
+export const readCustomer = (text: string): CustomerReference => composed(text) as CustomerReference;
 
 /** The setting says the same, with its own name. */
 export function readCoin(text: string): string {
