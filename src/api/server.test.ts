@@ -141,12 +141,12 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
     api.get("/read", open, async ({ ip }) => void taken.push(`${turn} ${ip}`));
     api.post("/write", open, async ({ ip }) => void taken.push(`${turn} ${ip}`));
   });
-  const send = async (method: "GET" | "POST", count: number, last: string): Promise<string[]> => {
+  const send = async (method: "GET" | "POST", count: number, last: string, of = (_: number) => "203.0.113.9") => {
     taken.length = 0;
     const all = Array.from({ length: count + 1 }, (_, i) =>
       toy.api.inject({
         ...{ method, url: method === "GET" ? "/read" : "/write", headers: { host: "toy" } },
-        remoteAddress: i === count ? last : "203.0.113.9",
+        remoteAddress: i === count ? last : of(i),
       }),
     );
     while (taken.length <= count) {
@@ -161,6 +161,9 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
   const most = Math.max(...turns.map((one) => turns.filter((other) => other === one).length));
   expect(most).toBeLessThanOrEqual(32);
   expect(reads.findIndex((text) => text.endsWith("198.51.100.7"))).toBeLessThan(34);
+  // Of IPv6, a network of 48 bits is one address.
+  const wide = await send("GET", 100, "2001:db8:2::7", (i) => `2001:db8:1:${i.toString(16)}::9`);
+  expect(wide.findIndex((text) => text.endsWith("2001:db8:2::7"))).toBeLessThan(34);
   const writes = await send("POST", 40, "198.51.100.7");
   expect(new Set(writes.map((text) => text.split(" ")[0])).size).toBeLessThanOrEqual(2);
 });

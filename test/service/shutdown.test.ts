@@ -143,7 +143,7 @@ test("with --json the log is for standard error: where that is a file, a sandbox
   await expectWholeEnd(running);
 });
 
-test("Ctrl-C under npm stops in order, though the signal arrives twice; a later Ctrl-C forces the end", async () => {
+test("Ctrl-C under npm stops in order, though the signal arrives twice; a later Ctrl-C forces the end, a SIGHUP does not", async () => {
   const running = await start(inTerminal(NPM_START));
   // PostgreSQL cannot end now, and so holds the stop up.
   process.kill(running.postmaster, "SIGSTOP");
@@ -154,6 +154,7 @@ test("Ctrl-C under npm stops in order, though the signal arrives twice; a later 
   await until("the service stops", () => !isReady() && running.said().includes(": stopping"), BUSY_S);
   await new Promise((resolve) => setTimeout(resolve, 400));
   expect(sessionOf(running.session)).toContain(running.service);
+  process.kill(running.service, "SIGHUP");
   running.child.stdin?.write(CTRL_C);
   await running.ended;
   expect(running.said()).toContain("second SIGINT: exiting immediately");

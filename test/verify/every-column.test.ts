@@ -168,6 +168,11 @@ async function pickRow(table: string, column: string): Promise<Row> {
   };
 }
 
+test("the events of a customer are all numbered otherwise: they begin at 1", async () => {
+  const row = await pickRow("event", "first_number");
+  expect(await isSeen("event", row, "update event set first_number = first_number + 1000")).toBe(true);
+});
+
 /** Something else of the same type, as SQL. */
 function otherValue({ name, type, labels }: Column): string {
   if (labels !== null)

@@ -164,12 +164,13 @@ describe("a receiver", () => {
   });
 
   test("that sends a byte of its body now and then has answered after a second", async () => {
-    const { url } = await rawReceiver((socket) => {
+    const { url, connections } = await rawReceiver((socket) => {
       const dribble = setInterval(() => socket.write("x"), 100);
       socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n");
       ends.push(() => clearInterval(dribble));
     });
     expect(await outgoing().post(url)).toMatchObject({ kind: "answered", answer: expect.stringMatching(/^x{1,12}$/) });
+    await until("the connection has ended", () => connections.every(({ destroyed }) => destroyed));
   });
 
   test("whose answer breaks off has answered", async () => {

@@ -68,6 +68,26 @@ test("a strict webhook that has stopped is stopped for the next process too", ()
   expect(queue.nextDueAt(now)).toBeUndefined();
 });
 
+test("a strict webhook's batch is the same after a restart while its receiver fails, also if it is a long one", () => {
+  const world = new World("strict");
+  const batch = (outcome: Outcome): string => {
+    // Each page is begun, and ends.
+    for (let page = 0; page < 4; page += 1) world.read();
+    world.writeAll();
+    world.run({ kind: "wait" });
+    expect(world.take()).toBe(true);
+    const numbers = String(world.inFlight[0]?.numbers);
+    world.answer(0, outcome);
+    world.writeAll();
+    return numbers;
+  };
+  world.publish(upTo(20, 1));
+  expect(batch(FAILED)).toBe(String(upTo(20, 1)));
+  world.crash();
+  expect(batch(ACCEPTED)).toBe(String(upTo(20, 1)));
+  expect(world.stored.readTo).toBe(20n);
+});
+
 test.each(["per_object", "any"] as const)("%s: what is accepted behind a slow post is not posted again", (order) => {
   const world = new World(order);
   world.publish([1, 2, 3, 4, 5, 6, 7]);

@@ -248,6 +248,19 @@ test("every value of every enum is taken in the words of the dialect, and in our
   await expectBooksBalance(service.db.owner);
 });
 
+test("an order whose fields do not fit is rejected with its type and side in the words of the dialect", async () => {
+  const twin = twins().find(({ own }) => own.operationId === "placeOrder") as Twin;
+  const sample = inTheirWords(twin, sampleOf(twin.own));
+  const { price: _, ...body } = { ...sample.body, quote_amount: "1" } as Record<string, unknown>;
+  const rejected = await call(dialectUrl, twin.other, { ...sample, body });
+  const kind = `a ${renamed("LIMIT")} ${renamed("BUY")} order`;
+  const errors = [
+    { field: "quote_amount", value: "1", rule: `does not belong to ${kind}` },
+    { field: "price", rule: `is required for ${kind}` },
+  ];
+  expect(rejected).toMatchObject({ status: 400, body: { meta: { errors } } });
+});
+
 test("codes of assets and markets are taken in the words of the dialect, and in ours are unknown", async () => {
   for (const twin of twins()) {
     for (const input of twin.own.inputs.filter(({ name }) => CODES.has(name))) {
