@@ -73,6 +73,12 @@ const noteNewest = (chunk) => {
   if (last !== undefined) newest = Number(last);
   else if (number !== undefined) newest = Math.max(newest, Number(number));
 };
+/** With a token: a body with as many and as long values as are read, rejected for its last field. */
+const BODY = JSON.stringify({
+  metadata: Object.fromEntries(Array.from({ length: 480 }, (_, i) => [`k${i}`, "v".repeat(110)])),
+  amount: 1,
+});
+const LARGE_BODY = `POST /v2/transfer/platform HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`;
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
 /**
@@ -164,6 +170,7 @@ const KINDS = {
     every(read(socket), 6_000, () => socket.write(SWEEP));
   },
   pages: (socket, nth) => askAgain(socket, PAGES[nth % PAGES.length]),
+  bodies: (socket) => askAgain(socket, LARGE_BODY),
   balances: (socket) => askAgain(socket, BALANCES),
   fees: (socket) => askAgain(socket, ask("/v2/fees", [authorization])),
   candles: (socket) =>

@@ -166,6 +166,8 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
   expect(wide.findIndex((text) => text.endsWith("2001:db8:2::7"))).toBeLessThan(34);
   const writes = await send("POST", 40, "198.51.100.7");
   expect(new Set(writes.map((text) => text.split(" ")[0])).size).toBeLessThanOrEqual(2);
+  const many = await send("POST", 300, "198.51.100.7");
+  expect(many.findIndex((text) => text.endsWith("198.51.100.7"))).toBeLessThan(130);
 });
 
 test("a bug is a 500 without details; the log has it under the request id", async () => {

@@ -47,7 +47,7 @@ import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import { queueKey } from "../web/limits/address.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
-import { RequestTurns } from "../web/limits/request-turns.ts";
+import { bodyCost, READ_COST, RequestTurns, WRITE_COST } from "../web/limits/request-turns.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { BulkAdmission } from "./access/bulk-admission.ts";
 import {
@@ -191,7 +191,8 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   api.decorate("isStillGranted", stillGranted(options.verify));
   api.decorate("countSent", countSentBy(options.limiter));
   api.removeAllContentTypeParsers();
-  parseJson(api, bulkAdmission);
+  const turns = new RequestTurns();
+  parseJson(api, bulkAdmission, turns);
   // Fields of the request: a WeakMap beside it would cost more in garbage collection than the guard itself.
   api.decorateRequest("known", null);
   api.decorateRequest("verifiedAtMs", 0);
@@ -218,10 +219,9 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   const { checkEveryMs } = timeouts;
   const answersOf = (request: FastifyRequest) => unsentOf(request, answers);
   boundResponses(api, { all: answers, groupOf: answersOf, callerOf, rejection: tooManyUnread, checkEveryMs, onCutOff });
-  const readTurns = inTurnByAddress();
   api.addHook("onRoute", (route) => {
     api.dialect.prepare(route);
-    prepareRoute(route, options, admit, { ...admissions, answers, bulkAdmission, readTurns, countSent: api.countSent });
+    prepareRoute(route, options, admit, { ...admissions, answers, bulkAdmission, turns, countSent: api.countSent });
   });
   await documentRoutes(api, options);
   problemPages(api, options.baseUrl, dialect);
@@ -247,7 +247,10 @@ function prepareBulks(
   return bulkAdmission;
 }
 
-function parseJson(api: Api, bulkAdmission: BulkAdmission): void {
+/** Larger ones are parsed in turns. */
+const SMALL_BODY_BYTES = 4_096;
+
+function parseJson(api: Api, bulkAdmission: BulkAdmission, turns: RequestTurns): void {
   api.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
@@ -255,6 +258,8 @@ function parseJson(api: Api, bulkAdmission: BulkAdmission): void {
       rejectAmbiguousBody(request);
       const { bulk } = request.routeOptions.config;
       if (bulk !== undefined) await bulkAdmission.parse(request, bytes.length);
+      else if (bytes.length > SMALL_BODY_BYTES)
+        await new Promise<void>((parse) => turns.run(queueKey(request.ip), bodyCost(bytes.length), parse));
       return readJson(bytes, bulk?.maxValues);
     },
   );
@@ -305,10 +310,10 @@ function prepareRoute(
   route: RouteOptions,
   { verify, rejectsWork, defaultProfileOf, dialect = OWN_DIALECT, onDenied = () => {} }: ApiOptions,
   admit: Admit,
-  turns: Admissions & {
+  parts: Admissions & {
     readonly answers: UnsentByAccess;
     readonly bulkAdmission: BulkAdmission;
-    readonly readTurns: onRequestHookHandler;
+    readonly turns: RequestTurns;
     readonly countSent: CountSent;
   },
 ): void {
@@ -320,26 +325,25 @@ function prepareRoute(
     access === "public" ? admitAddress(admit) : guard([access].flat(), { verify, admit, onDenied, scopeWords });
   route.handler = withDefaultProfile(route.schema ?? {}, defaultProfileOf, route.handler);
   if (isWrite && access !== "public") route.handler = whileGranted(route.handler);
-  const hooks = [isWrite ? rejectAtCapacity(rejectsWork) : turns.readTurns, entrance];
+  const hooks = [inTurnByAddress(parts.turns, isWrite ? WRITE_COST : READ_COST), entrance];
+  if (isWrite) hooks.unshift(rejectAtCapacity(rejectsWork));
   if (route.config?.admission !== false) {
-    const { reads, writes, answers } = turns;
+    const { reads, writes, answers } = parts;
     hooks.push(rejectWhenFull(isWrite ? writes : reads), rejectUnread(answers));
     if (route.config?.bulk !== undefined) {
-      hooks.push(turns.bulkAdmission.arrive);
+      hooks.push(parts.bulkAdmission.arrive);
       route.handler = inSlices(route.handler);
-    } else route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, turns)), route.handler);
+    } else route.handler = admitted((request) => (isWrite ? writes : admissionOfRead(request, parts)), route.handler);
   }
   route.onRequest = [...hooks, ...[route.onRequest ?? []].flat()];
-  if (access === "public") route.onSend = [countBody(turns.countSent), ...[route.onSend ?? []].flat()];
+  if (access === "public") route.onSend = [countBody(parts.countSent), ...[route.onSend ?? []].flat()];
   route.preValidation = [readRequest(route.url, route.schema ?? {}), ...[route.preValidation ?? []].flat()];
 }
 
 const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
-/** Of reads only: writes that arrive together go into one batch of the ledger. */
-function inTurnByAddress(): onRequestHookHandler {
-  const turns = new RequestTurns();
-  return ({ ip }, _reply, done) => turns.run(queueKey(ip), done);
+function inTurnByAddress(turns: RequestTurns, cost: number): onRequestHookHandler {
+  return ({ ip }, _reply, done) => turns.run(queueKey(ip), cost, done);
 }
 
 function rejectAtCapacity(rejectsWork: () => string | undefined): onRequestHookHandler {

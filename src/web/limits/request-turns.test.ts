@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { RequestTurns } from "./request-turns.ts";
+import { bodyCost, READ_COST, RequestTurns, WRITE_COST } from "./request-turns.ts";
 
 test("of many requests that arrive together each turn takes some, and none is lost", async () => {
   const turns = new RequestTurns();
   const done: number[] = [];
   const counts: number[] = [];
-  for (let i = 0; i < 100; i += 1) turns.run("a", () => done.push(i));
+  for (let i = 0; i < 100; i += 1) turns.run("a", READ_COST, () => done.push(i));
   for (let before = -1; done.length > before; ) {
     before = done.length;
     counts.push(done.length);
@@ -19,8 +19,8 @@ test("of many requests that arrive together each turn takes some, and none is lo
 test("who comes behind a hundred requests of another caller has the next turn", async () => {
   const turns = new RequestTurns();
   const order: string[] = [];
-  for (let i = 0; i < 100; i += 1) turns.run("many", () => order.push("many"));
-  for (const caller of ["b", "c", "b"]) turns.run(caller, () => order.push(caller));
+  for (let i = 0; i < 100; i += 1) turns.run("many", READ_COST, () => order.push("many"));
+  for (const caller of ["b", "c", "b"]) turns.run(caller, READ_COST, () => order.push(caller));
   while (order.length < 103) await nextTurn();
   expect(order.slice(16, 22)).toEqual(["many", "b", "c", "many", "b", "many"]);
 });
@@ -30,12 +30,26 @@ test("after a rest a turn has room again, and work that brings more work does no
   let count = 0;
   const again = (): void => {
     count += 1;
-    if (count < 100) turns.run("a", again);
+    if (count < 100) turns.run("a", READ_COST, again);
   };
-  turns.run("a", again);
+  turns.run("a", READ_COST, again);
   expect(count).toBe(16);
   while (count < 100) await nextTurn();
   await nextTurn();
-  turns.run("a", () => (count += 1));
+  turns.run("a", READ_COST, () => (count += 1));
   expect(count).toBe(101);
+});
+
+test.each([
+  ["sixteen reads", READ_COST, 16],
+  ["64 writes", WRITE_COST, 64],
+  ["one of the largest bodies", bodyCost(65_536), 1],
+  ["eight bodies of eight KiB", bodyCost(8_192), 8],
+])("a turn takes %s", async (_, cost, count) => {
+  const turns = new RequestTurns();
+  let taken = 0;
+  for (let i = 0; i < 200; i += 1) turns.run("a", cost, () => (taken += 1));
+  expect(taken).toBe(count);
+  await nextTurn();
+  expect(taken).toBe(2 * count);
 });

@@ -5,26 +5,39 @@
  * again. What waits is bounded by the connections and by how many requests each may have unanswered.
  */
 
-/** Some milliseconds of work. */
-const PER_TURN = 16;
+/** What a turn takes, in writes: some milliseconds of work. */
+const PER_TURN = 64;
+
+/** In writes, which arrive together to go into one batch of the ledger. */
+export const WRITE_COST = 1;
+/** From here to its answer a read occupies the thread for as long as four writes are until they are in their batch. */
+export const READ_COST = 4;
+
+/** Of a body: to parse and to check 64 KiB takes a millisecond. */
+export const bodyCost = (bytes: number): number => bytes / 1024;
+
+interface Waiting {
+  readonly cost: number;
+  readonly work: () => void;
+}
 
 export class RequestTurns {
-  /** The requests that wait, by caller; the caller whose turn is next comes first. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  /** What waits, by caller; the caller whose turn is next comes first. */
+  readonly #waiting = new Map<string, Waiting[]>();
   #left = PER_TURN;
   #next: NodeJS.Immediate | undefined;
 
   /** Runs the work at once if nothing waits and the turn has room, else in one of the next turns. */
-  run(caller: string, work: () => void): void {
+  run(caller: string, cost: number, work: () => void): void {
     this.#next ??= setImmediate(() => this.#turn());
     if (this.#waiting.size === 0 && this.#left > 0) {
-      this.#left -= 1;
+      this.#left -= cost;
       work();
       return;
     }
     const queue = this.#waiting.get(caller);
-    if (queue === undefined) this.#waiting.set(caller, [work]);
-    else queue.push(work);
+    if (queue === undefined) this.#waiting.set(caller, [{ cost, work }]);
+    else queue.push({ cost, work });
   }
 
   #turn(): void {
@@ -33,16 +46,16 @@ export class RequestTurns {
     while (this.#left > 0) {
       const [first] = this.#waiting;
       if (first === undefined) return;
-      this.#left -= 1;
       this.#takeOne(...first);
     }
     this.#next ??= setImmediate(() => this.#turn());
   }
 
-  #takeOne(caller: string, queue: (() => void)[]): void {
-    const work = queue.shift();
+  #takeOne(caller: string, queue: Waiting[]): void {
+    const next = queue.shift();
     this.#waiting.delete(caller);
     if (queue.length > 0) this.#waiting.set(caller, queue);
-    work?.();
+    this.#left -= next?.cost ?? 0;
+    next?.work();
   }
 }
