@@ -1,7 +1,9 @@
+import { connect } from "node:net";
 import { errorCodes } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
+import { until } from "../../test/support/until.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
@@ -168,6 +170,29 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
   expect(new Set(writes.map((text) => text.split(" ")[0])).size).toBeLessThanOrEqual(2);
   const many = await send("POST", 300, "198.51.100.7");
   expect(many.findIndex((text) => text.endsWith("198.51.100.7"))).toBeLessThan(130);
+});
+
+test("large bodies that are complete at the same time are parsed one in a turn", async () => {
+  const taken: number[] = [];
+  let turn = 0;
+  toy = await startToyApi((api: Api) => {
+    const schema = { hide: true, body: Type.Object({ notes: Type.Array(Type.String()) }) };
+    api.post("/notes", { config: { scope: "public" }, schema }, async () => void taken.push(turn));
+  });
+  const body = JSON.stringify({ notes: Array(60).fill("x".repeat(1_000)) });
+  const head = `POST /notes HTTP/1.1\r\nHost: toy\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  let received = 0;
+  toy.api.server.on("request", (request) => request.on("data", ({ length }: Buffer) => (received += length)));
+  const sockets = Array.from({ length: 20 }, () => connect(Number(new URL(toy.url).port), "127.0.0.1"));
+  for (const socket of sockets) socket.write(head + body.slice(0, -1));
+  await until("all but their last bytes have come", () => received === 20 * (body.length - 1));
+  for (const socket of sockets) socket.write("}");
+  while (taken.length < 20) {
+    await new Promise(setImmediate);
+    turn += 1;
+  }
+  expect(Math.max(...taken.map((one) => taken.filter((other) => other === one).length))).toBeLessThanOrEqual(2);
+  for (const socket of sockets) socket.destroy();
 });
 
 test("a bug is a 500 without details; the log has it under the request id", async () => {
