@@ -369,7 +369,7 @@ export class Dispatch {
     const { signal } = this.#abort;
     if (signal.aborted) return "not sent";
     const message = messageOf(webhook, events, bodyOf);
-    this.#pace.onBody(webhook.customerId, message.body.length, performance.now());
+    this.#pace.onBody(webhook.customerId, Buffer.byteLength(message.body), performance.now());
     const answer = await sender.send(webhook, message, signal);
     return signal.aborted && answer.kind === "unanswered" ? "not sent" : { answer, messageId: message.id };
   }
