@@ -403,8 +403,9 @@ comment on column profile.version is 'The version of the row. A write states the
 comment on column profile.slot is 'With batch: the batch that wrote this version, and has its digest in changes.';
 comment on index profile_pkey is 'The profile of an id: every command that depends on it.';
 create index profile_customer on profile (customer_id, created_at, id);
-comment on index profile_customer is
-  'The profiles of a customer, by creation, page by page; and, among these, its DEFAULT one.';
+comment on index profile_customer is 'The profiles of a customer, by creation, page by page.';
+create unique index profile_default on profile (customer_id) where kind = 'DEFAULT';
+comment on index profile_default is 'The DEFAULT profile of a customer, of which there is one, among however many.';
 
 create table fee_agreement (
   customer_id uuid,

@@ -376,8 +376,10 @@ create table profile (
   constraint inactive_since_last_deactivation CHECK ((((last_deactivation >= 0) AND (last_deactivation <= version)) AND ((status = 'ACTIVE'::profile_status) OR (last_deactivation > 0)))),
   constraint incoming_count_not_negative CHECK ((incoming_count >= 0))
 ) with (fillfactor=80);
--- The profiles of a customer, by creation, page by page; and, among these, its DEFAULT one.
+-- The profiles of a customer, by creation, page by page.
 CREATE INDEX profile_customer ON public.profile USING btree (customer_id, created_at, id);
+-- The DEFAULT profile of a customer, of which there is one, among however many.
+CREATE UNIQUE INDEX profile_default ON public.profile USING btree (customer_id) WHERE (kind = 'DEFAULT'::profile_kind);
 grant select, insert, update on profile to service;
 
 -- Rates that were agreed with one customer. They hold instead of the tiers.

@@ -4,7 +4,7 @@ import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../.
 import { until } from "../../../test/support/until.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/fair-admission.ts";
-import { Limit } from "../requests/schemas.ts";
+import { Limit, Repeatable } from "../requests/schemas.ts";
 import { createAdmissions, releaseAdmission } from "./request-admission.ts";
 
 let toy: ToyApi;
@@ -65,7 +65,11 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
           config: { ...config, walks: ({ market }) => market !== undefined },
           schema: {
             ...schema,
-            querystring: Type.Object({ limit: Limit(100, 1_000), market: Type.Optional(Type.String()) }),
+            querystring: Type.Object({
+              limit: Limit(100, 1_000),
+              market: Type.Optional(Type.String()),
+              ids: Repeatable(Type.String(), "Ids."),
+            }),
           },
         },
         handler,
@@ -166,9 +170,10 @@ test("one list of several items of a caller is made at a time, and look-ups besi
 
 test("one list of a caller that may walk through all its records is made at a time", async () => {
   const { running, finish } = await start();
-  const walks = Array.from({ length: 5 }, () => send("/list?market=BTCUSD&limit=1", "a", "GET"));
+  const paths = ["market=BTCUSD", "ids=a&ids=b", "market=ETHUSD", "ids=a&ids=c&ids=d", "market=BTCUSD"];
+  const walks = paths.map((query) => send(`/list?${query}&limit=1`, "a", "GET"));
   await until("one is worked on", () => running.length === 1);
-  const others = [send("/list?limit=1", "a", "GET"), send("/list?market=BTCUSD", "b", "GET")];
+  const others = [send("/list?limit=1&ids=a", "a", "GET"), send("/list?market=BTCUSD", "b", "GET")];
   await until("other lists and another caller's are worked on", () => running.length === 3);
   expect(running.toSorted()).toEqual(["a", "a", "b"]);
   finish();

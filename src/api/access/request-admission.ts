@@ -68,7 +68,9 @@ export const createAdmissions = (): Admissions => ({
 export function admissionOfRead(request: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
   const query = (request.query ?? {}) as Readonly<Record<string, unknown>>;
   const { limit = 0 } = query as { readonly limit?: number };
-  return limit > 1 || request.routeOptions.config.walks?.(query) === true ? longReads : reads;
+  // Of many values of a filter the database may think that some record will have one soon, and walk.
+  const hasMany = Object.values(query).some((value) => Array.isArray(value) && value.length > 1);
+  return limit > 1 || hasMany || request.routeOptions.config.walks?.(query) === true ? longReads : reads;
 }
 
 /** Whether a query has several of these filters, each of which has an index of its own: all that one finds are looked at. */

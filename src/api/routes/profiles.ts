@@ -122,11 +122,15 @@ const holderIn = (profiles: Profiles, customerId: Profile["customerId"]) => asyn
   return existing && profileBody(existing);
 };
 
+/** Those that are ACTIVE, or have such a nickname, may be few among all of the caller's. */
+const walks = ({ nickname, include_deactivated: all }: Readonly<Record<string, unknown>>): boolean =>
+  nickname !== undefined || all !== true;
+
 function listRoute(api: Api, profiles: Profiles): void {
   api.get(
     "/v2/profiles",
     {
-      config: { scope: "funding:read_profile" },
+      config: { scope: "funding:read_profile", walks },
       schema: {
         operationId: "listProfiles",
         tags: ["Profiles"],

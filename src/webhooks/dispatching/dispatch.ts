@@ -25,11 +25,12 @@ import { Pace } from "./pace.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { Retention } from "./retention.ts";
 import { RoundRobin } from "./round-robin.ts";
+import { listAtPace } from "./searches.ts";
 import { Turns } from "./turns.ts";
 
 /** Events and rows in memory, beyond which events are read one at a time. */
 const MOST_IN_MEMORY = 100_000;
-const MOST_READING = 6;
+const MOST_READING = { atOnce: 6, ofCustomer: 2 };
 const REFRESH_MS = 1_000;
 const TICK_MS = 25;
 /** A process that did nothing for so long was stopped: somebody else may have taken its webhooks over. */
@@ -52,7 +53,7 @@ export class Dispatch {
   readonly #unreadable = new Map<WebhookId, bigint>();
   /** Those that may have something to send, in the order of their turns. */
   readonly #ready = { live: new RoundRobin(), failing: new RoundRobin() };
-  readonly #reads = new Turns(MOST_READING);
+  readonly #reads = new Turns(MOST_READING.atOnce, MOST_READING.ofCustomer);
   readonly #refresh = new WakeSignal();
   readonly #idle = new WakeSignal();
   readonly #abort = new AbortController();
@@ -211,7 +212,7 @@ export class Dispatch {
     if (wanted === undefined) return;
     line.isReading = true;
     void this.#reads
-      .run(() => this.#read(line, wanted))
+      .run(line.webhook.customerId, () => this.#read(line, wanted))
       .finally(() => {
         line.isReading = false;
         this.#touch(line);
@@ -225,7 +226,7 @@ export class Dispatch {
     try {
       const filter = { customerId: webhook.customerId, types, after };
       const some = this.#inMemory > MOST_IN_MEMORY ? 1 : limit;
-      const page = await this.#options.events.list({ ...filter, limit: some });
+      const page = await listAtPace(this.#options.events, { ...filter, limit: some });
       queue.addPage(after, { ...page, events: page.events.map(queued) });
     } catch (error) {
       queue.onNews();
@@ -377,7 +378,7 @@ export class Dispatch {
   /** What is tried again is not kept in memory. */
   async #readAgain({ webhook }: Line, [number = 0n]: readonly bigint[]): Promise<CustomerEvent[]> {
     const filter = { customerId: webhook.customerId, after: number - 1n, limit: 1 };
-    const { events } = await this.#reads.run(() => this.#options.events.list(filter));
+    const { events } = await this.#reads.run(webhook.customerId, () => this.#options.events.list(filter));
     return events.filter((event) => event.number === number);
   }
 
@@ -398,7 +399,7 @@ export class Dispatch {
   #trim(line: Line): void {
     line.attemptsSinceTrim = 0;
     void this.#reads
-      .run(() => trimAttempts(this.#options.database.commits, line.id))
+      .run(line.webhook.customerId, () => trimAttempts(this.#options.database.commits, line.id))
       .catch((error: unknown) => this.#outage.failed(error));
   }
 }
