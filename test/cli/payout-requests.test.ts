@@ -2,11 +2,13 @@
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
+import { readCertificate } from "../support/http/certificate.ts";
 import { run } from "./in-process.ts";
 
 const [PROFILE, CLIENT, SECRET] = ["0190d5a4-1111-7000-8000-000000000004", "acme", "the secret"];
@@ -108,4 +110,24 @@ test("it waits as long as the service says, longer after each attempt, and gives
     pauses: [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000],
   });
   expect(await readFile(result, "utf8")).toContain(",patient-1,,UNKNOWN,,");
+});
+
+test("a service whose certificate is not trusted is not asked again", async () => {
+  const server = createHttpsServer(readCertificate(), () => {
+    throw new Error("asked");
+  });
+  let connections = 0;
+  server.on("connection", () => {
+    connections += 1;
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const path = await file("untrusted.csv", HEAD, `default,${PROFILE},1,USD,untrusted-1,`);
+  const { exitCode, stderr } = await payout(path, `https://localhost:${port}`);
+  server.close();
+  expect([exitCode, stderr.split("\n")[0], connections]).toEqual([
+    1,
+    `the certificate of https://localhost:${port} is not trusted (self-signed certificate). If another authority has signed it, set NODE_EXTRA_CA_CERTS to a file with that authority's certificate: 0 of 1 lines were answered`,
+    1,
+  ]);
 });

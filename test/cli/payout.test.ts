@@ -1,16 +1,14 @@
 /** `parbook payout run`, with the commands of docs/payouts.md. */
 
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
 import { expectBooksBalance } from "../support/books.ts";
-import { readCertificate } from "../support/http/certificate.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { run } from "./in-process.ts";
@@ -252,24 +250,24 @@ test.each([
   if (name === "a rest of centuries") expect(pauses[0]).toBe(600_000);
 });
 
-test("a service whose certificate is not trusted is not asked again", async () => {
-  const server = createHttpsServer(readCertificate(), () => {
-    throw new Error("asked");
-  });
-  let connections = 0;
-  server.on("connection", () => {
-    connections += 1;
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  const path = await file("untrusted.csv", HEAD, `default,${acme.defaultProfile},1,USD,untrusted-1,`);
-  const { exitCode, stderr } = await payout(path, `https://localhost:${port}`);
-  server.close();
-  expect([exitCode, stderr.split("\n")[0], connections]).toEqual([
-    1,
-    `the certificate of https://localhost:${port} is not trusted (self-signed certificate). If another authority has signed it, set NODE_EXTRA_CA_CERTS to a file with that authority's certificate: 0 of 1 lines were answered`,
-    1,
+test("a result that cannot be written is said beside what was paid", async () => {
+  const target = await service.profile(acme);
+  const path = await file("full.csv", HEAD, `default,${target},1,USD,full-1,`);
+  await fund(acme.defaultProfile, "1");
+  // As with a full disk: known only once all is sent.
+  await mkdir(join(folder, "full.result.csv", "there"), { recursive: true });
+  const { exitCode, stdout, stderr } = await payout(path);
+  expect([exitCode, stdout]).toEqual([1, ""]);
+  const lines = stderr.trimEnd().split("\n");
+  expect(lines).toEqual([
+    "1 of 1 lines were answered",
+    expect.stringMatching(/^ {2}the result could not be written: .*full\.result\.csv/),
+    `  nothing is paid twice: once there is room, or to another place, get it with: parbook payout run ${path} --client ${acme.clientId} --secret-file ${join(folder, "acme.secret")} --url ${service.baseUrl} --result PATH`,
   ]);
+  expect(await available(target)).toBe("1");
+  const elsewhere = await payout(path, service.baseUrl, "--result", join(folder, "elsewhere.csv"));
+  expect([elsewhere.exitCode, elsewhere.stdout]).toEqual([0, expect.stringContaining("1 lines: 1 EXISTS")]);
+  expect(await available(target)).toBe("1");
 });
 
 test("of an answer only texts are taken", async () => {

@@ -2,6 +2,7 @@
 import { isUtf8 } from "node:buffer";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
+import { fileErrorText } from "../../std/file-error.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { readPath } from "../arguments.ts";
 import {
@@ -94,25 +95,42 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   const isDryRun = options.dryRun === true;
   const resultFile = options.result ?? resultFileOf(file);
   const again = `parbook payout run ${shellWord(resultFile)} ${optionsText(options)}`;
-  const save = async (): Promise<void> => {
-    const text = resultText(payout, (line) => results.get(line));
-    if (!isDryRun) await writeAtomically(resultFile, text, 0o600);
+  /** @returns why not, and what to do, in lines: the payments are made all the same */
+  const save = async (): Promise<readonly string[]> => {
+    if (isDryRun) return [];
+    try {
+      await writeAtomically(
+        resultFile,
+        resultText(payout, (line) => results.get(line)),
+        0o600,
+      );
+      return [];
+    } catch (error) {
+      const why = fileErrorText(error) ?? (error as Error).message;
+      const anew = `parbook payout run ${shellWord(file)} ${optionsText(options)} --result PATH`;
+      return [
+        `the result could not be written: ${why}`,
+        `nothing is paid twice: once there is room, or to another place, get it with: ${anew}`,
+      ];
+    }
   };
+  const sentText = () => `${open.filter((line) => results.has(line)).length} of ${open.length} lines were answered`;
   try {
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
     await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
   } catch (error) {
-    await save();
+    const unsaved = await save();
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
-    const sent = open.filter((line) => results.has(line)).length;
-    printError([
-      `${why}: ${sent} of ${open.length} lines were answered`,
-      ...(isDryRun ? [] : [`go on with: ${again}`]),
-    ]);
+    const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${again}`];
+    printError([`${why}: ${sentText()}`, ...next]);
     if (stopping.aborted || error instanceof CommandRejected) throw new CommandFailed();
     throw error;
   }
-  await save();
+  const unsaved = await save();
+  if (unsaved.length > 0) {
+    printError([sentText(), ...unsaved]);
+    throw new CommandFailed();
+  }
   return summaryOf(payout, open, results, isDryRun ? undefined : { resultFile, again });
 }
 

@@ -49,6 +49,18 @@ test("of a customer a large delivery counts once more for each 16 KiB", () => {
   expect([pace.mayTakeOf(bob, 0), pace.mayTake(0)]).toEqual([true, true]);
 });
 
+test("of all a large delivery counts once more for each 64 KiB", () => {
+  const pace = new Pace(() => 1);
+  for (let nowMs = 1_000; nowMs < 10_000; nowMs += 100) pace.adapt(nowMs);
+  expect(pace.perSecond).toBe(LEAST_PER_SECOND);
+  // Two mebibytes: 34 of 200 a second, of which a tenth of a second is there at once.
+  for (const customer of [ann, bob]) {
+    pace.onTaken(customer, 10_000);
+    pace.onBody(customer, 1_048_576, 10_000);
+  }
+  expect([10_069, 10_070].map((ms) => pace.mayTake(ms))).toEqual([false, true]);
+});
+
 test("a turn is over after sixteen deliveries, or after 128 KiB", () => {
   const pace = new Pace(() => 0);
   const takenInTurn = (bytes: number): number => {

@@ -1,7 +1,7 @@
 /**
  * How many deliveries there are a second: of a customer's webhooks together, and of all. Signing, posting and writing them
- * costs the thread that also answers the API, so there are fewer when that thread has little time left. Of a customer a large
- * one counts as several: a batch may have a hundred of the largest events, a megabyte.
+ * costs the thread that also answers the API, so there are fewer when that thread has little time left. A large one counts as
+ * several: a batch may have a hundred of the largest events, a megabyte.
  *
  * Both are the generic cell rate algorithm: a time at which as much may be taken at once as at the beginning.
  */
@@ -11,8 +11,9 @@ export const MOST_PER_SECOND = 2_500;
 /** However busy the thread is: deliveries go on. */
 export const LEAST_PER_SECOND = 200;
 export const MOST_OF_CUSTOMER_PER_SECOND = 500;
-/** A delivery of more counts once more for each. */
-const BYTES = 16 * 1024;
+/** A delivery of more counts once more for each: of its customer, and of all, whose small ones must not wait for long. */
+const BYTES_OF_CUSTOMER = 16 * 1024;
+const BYTES_OF_ALL = 64 * 1024;
 /** What is signed and posted in one turn of the process: the API has its turns between. */
 const MOST_IN_A_TURN = 16;
 const MOST_BYTES_IN_A_TURN = 128 * 1024;
@@ -75,15 +76,20 @@ export class Pace {
   }
 
   onTaken(customerId: CustomerId, nowMs: number): void {
-    this.#restedAtMs = Math.max(this.#restedAtMs, nowMs) + 1_000 / this.#perSecond;
     this.#turn.taken += 1;
+    this.#countOfAll(1, nowMs);
     this.#count(customerId, 1, nowMs);
   }
 
   /** What was taken is so large. */
   onBody(customerId: CustomerId, bytes: number, nowMs: number): void {
     this.#turn.bytes += bytes;
-    this.#count(customerId, Math.floor(bytes / BYTES), nowMs);
+    this.#countOfAll(Math.floor(bytes / BYTES_OF_ALL), nowMs);
+    this.#count(customerId, Math.floor(bytes / BYTES_OF_CUSTOMER), nowMs);
+  }
+
+  #countOfAll(times: number, nowMs: number): void {
+    this.#restedAtMs = Math.max(this.#restedAtMs, nowMs) + (times * 1_000) / this.#perSecond;
   }
 
   #count(customerId: CustomerId, times: number, nowMs: number): void {
