@@ -283,6 +283,10 @@ test("by the commands of the documentation two nodes serve behind haproxy, and a
   await site.run(
     `${drain}; said=$(rolling-restart node2 2>&1) && exit 1; [[ $said == "${why}" ]] || { echo "$said"; exit 1; }`,
   );
+  // Nor do two at once.
+  const lock = "exec 8>run/haproxy/rolling-restart.lock; flock 8";
+  const other = "another rolling-restart is running";
+  await site.run(`${lock}; said=$(rolling-restart node1 2>&1 8>&-) && exit 1; [[ $said == "${other}" ]]`);
   expect(await pids()).toEqual(restarted);
   await site.run("rolling-restart node1; rolling-restart node2");
   for (const [i, pid] of (await pids()).entries()) expect(pid).not.toBe(restarted[i]);
