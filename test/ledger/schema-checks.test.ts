@@ -67,3 +67,8 @@ test.each([
 ])("%s: %s", async (constraint, sql) => {
   await expect(db.owner.rows(sql)).rejects.toThrow(`violates check constraint "${constraint}"`);
 });
+
+test("a customer has one DEFAULT profile: an index finds it among however many, and allows no second one", async () => {
+  const second = "update profile set kind = 'DEFAULT' where last_deactivation = 0";
+  await expect(db.owner.rows(second)).rejects.toThrow('violates unique constraint "profile_default"');
+});
