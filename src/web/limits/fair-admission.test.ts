@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FairAdmission, type FairAdmissionBounds } from "./fair-admission.ts";
+import { FairAdmission, type FairAdmissionBounds, PATIENT } from "./fair-admission.ts";
 
 const BOUNDS: FairAdmissionBounds = {
   most: 100,
@@ -225,4 +225,49 @@ test("callers that are no longer present are forgotten", async () => {
   clock.now += 1_000;
   await come("aaa");
   expect(news()).toBe("a a a");
+});
+
+const patient = (atOnce: number, share: number): FairAdmission =>
+  new FairAdmission({ ...PATIENT, atOnce, alone: share, share });
+
+/** Begins work of these customers, each of which ends when it is told to. */
+function begin(turns: FairAdmission, customers: readonly string[]) {
+  const begun: string[] = [];
+  const ends: ((fails: boolean) => void)[] = [];
+  const runs = customers.map((customer, i) =>
+    turns.run(customer, () => {
+      begun.push(`${customer} ${i}`);
+      return new Promise<number>((resolve, reject) =>
+        ends.push((fails) => (fails ? reject(new Error(`${i}`)) : resolve(i))),
+      );
+    }),
+  );
+  return { begun, ends, ended: Promise.allSettled(runs) };
+}
+
+test.each([1, 3])("%d at once are begun, the others in their order, also behind one that failed", async (atOnce) => {
+  const turns = patient(atOnce, atOnce);
+  const { begun, ends, ended } = begin(turns, Array(8).fill("ann"));
+  for (let done = 0; done < 8; done += 1) {
+    await settled();
+    expect(begun).toEqual(Array.from({ length: Math.min(done + atOnce, 8) }, (_, i) => `ann ${i}`));
+    ends[done]?.(done % 2 === 1);
+  }
+  expect((await ended).map(({ status }) => status)).toEqual(Array(4).fill(["fulfilled", "rejected"]).flat());
+  // All places are free again.
+  const again = begin(turns, Array(atOnce + 1).fill("ann"));
+  await settled();
+  expect(again.begun).toHaveLength(atOnce);
+});
+
+test("of one customer fewer are begun, and the others take turns with its rest", async () => {
+  const { begun, ends } = begin(patient(3, 2), ["ann", "ann", "ann", "ann", "bob", "bob", "bob", "eve"]);
+  await settled();
+  expect(begun).toEqual(["ann 0", "ann 1", "bob 4"]);
+  for (let done = 0; done < 5; done += 1) {
+    ends[done]?.(false);
+    await settled();
+  }
+  // Each that ends makes room for the customer whose turn is next and that has fewer than two.
+  expect(begun.slice(3)).toEqual(["ann 2", "bob 5", "eve 7", "ann 3", "bob 6"]);
 });

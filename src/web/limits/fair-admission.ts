@@ -39,6 +39,14 @@ export const TRANSACTIONS: FairAdmissionBounds = {
   maxWaitMs: 5_000,
 };
 
+/** For work of our own, of which there is only so much: whoever waits, waits for as long as it takes. */
+export const PATIENT = {
+  most: Number.POSITIVE_INFINITY,
+  shortQueue: Number.POSITIVE_INFINITY,
+  expectedMs: Number.POSITIVE_INFINITY,
+  maxWaitMs: Number.POSITIVE_INFINITY,
+} as const satisfies Partial<FairAdmissionBounds>;
+
 interface WaitingRequest {
   readonly since: number;
   readonly resolve: (isIn: boolean) => void;

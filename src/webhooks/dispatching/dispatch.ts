@@ -11,8 +11,10 @@ import type { WebhookId } from "../../customers/webhooks/webhook.ts";
 import type { ActiveWebhooks } from "../../customers/webhooks/webhooks.ts";
 import type { CustomerEvent } from "../../events/events.ts";
 import type { Lease } from "../../postgres/leases.ts";
+import { must } from "../../std/assert.ts";
 import type { Outage } from "../../std/outage.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
+import { FairAdmission, PATIENT } from "../../web/limits/fair-admission.ts";
 import { attemptOf } from "../attempt.ts";
 import type { Post } from "../queues/delivery-queue.ts";
 import { type Answer, messageOf, outcomeOf } from "../sender.ts";
@@ -26,11 +28,11 @@ import { ProgressWriter } from "./progress-writer.ts";
 import { Retention } from "./retention.ts";
 import { RoundRobin } from "./round-robin.ts";
 import { listAtPace } from "./searches.ts";
-import { Turns } from "./turns.ts";
 
 /** Events and rows in memory, beyond which events are read one at a time. */
 const MOST_IN_MEMORY = 100_000;
-const MOST_READING = { atOnce: 6, ofCustomer: 2 };
+/** One waits for each webhook, and for each post in flight. */
+const READS = { ...PATIENT, atOnce: 6, alone: 2, share: 2 };
 const REFRESH_MS = 1_000;
 const TICK_MS = 25;
 /** A process that did nothing for so long was stopped: somebody else may have taken its webhooks over. */
@@ -53,7 +55,7 @@ export class Dispatch {
   readonly #unreadable = new Map<WebhookId, bigint>();
   /** Those that may have something to send, in the order of their turns. */
   readonly #ready = { live: new RoundRobin(), failing: new RoundRobin() };
-  readonly #reads = new Turns(MOST_READING.atOnce, MOST_READING.ofCustomer);
+  readonly #reads = new FairAdmission(READS);
   readonly #refresh = new WakeSignal();
   readonly #idle = new WakeSignal();
   readonly #abort = new AbortController();
@@ -378,8 +380,8 @@ export class Dispatch {
   /** What is tried again is not kept in memory. */
   async #readAgain({ webhook }: Line, [number = 0n]: readonly bigint[]): Promise<CustomerEvent[]> {
     const filter = { customerId: webhook.customerId, after: number - 1n, limit: 1 };
-    const { events } = await this.#reads.run(webhook.customerId, () => this.#options.events.list(filter));
-    return events.filter((event) => event.number === number);
+    const page = await this.#reads.run(webhook.customerId, () => this.#options.events.list(filter));
+    return must(page, "a read is admitted").events.filter((event) => event.number === number);
   }
 
   #settle(line: Line, post: Post<QueuedEvent>, answer: Answer, messageId: string): void {
