@@ -9,7 +9,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { EventFilter, EventPage } from "../../events/events.ts";
-import { pause } from "../../std/pause.ts";
+import { pause, restMs } from "../../std/pause.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
@@ -59,7 +59,6 @@ const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30
  * before it of its customer took, so that however many there are, they use half of what two of them could.
  */
 const SEARCHES = { ...PAGES, atOnce: 2 };
-const LONGEST_REST_MS = 500;
 /**
  * A page with more behind it keeps its place for so many times longer than it took: a hundred streams that begin with the first
  * event have no other pace, and would take a processor each of service and database.
@@ -251,7 +250,7 @@ class Streams {
         const page = await this.#list(filter, isAwaited);
         const tookMs = performance.now() - startedMs;
         resolve(page);
-        if (!page.isLast) await pause(Math.min(RESTS * tookMs, LONGEST_REST_MS));
+        if (!page.isLast) await pause(restMs(tookMs, RESTS));
       });
       reading.then(() => resolve(undefined), reject);
     });
@@ -259,7 +258,7 @@ class Streams {
 
   #search(stream: Stream, filter: EventFilter): Promise<Page | undefined> {
     return this.#searches.run(filter.customerId, async () => {
-      await pause(Math.min(this.#searchMsOf.get(filter.customerId) ?? 0, LONGEST_REST_MS));
+      await pause(restMs(this.#searchMsOf.get(filter.customerId) ?? 0, 1));
       const startedMs = performance.now();
       const page = await this.#list(filter, () => !stream.isEnding);
       this.#searchMsOf.set(filter.customerId, performance.now() - startedMs);

@@ -13,7 +13,7 @@ import {
 import { type Exchange, shownExecution } from "../../exchange/exchange.ts";
 import { formatInstant } from "../../std/clock.ts";
 import { parseUuid } from "../../std/id.ts";
-import { pause } from "../../std/pause.ts";
+import { pause, restMs } from "../../std/pause.ts";
 import type { Deliveries } from "../../webhooks/deliveries.ts";
 import { invalidToken } from "../access/guard.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
@@ -239,13 +239,13 @@ export const afterTheLast = (field: string, last: bigint): Problem =>
     },
   ]);
 
-const CREATED = Object.keys(comparisons("created_at"));
-
 /** What matches may be rare among all events of the caller. A request that waits for it looks again at every event. */
 function isSearch(query: Readonly<Record<string, unknown>>): boolean {
   const { type, object_id: objectId, profile_id: profileId, wait_millis: wait = 0 } = query;
   if ((type ?? objectId ?? profileId) !== undefined) return true;
-  return wait !== 0 && CREATED.some((name) => query[name] !== undefined);
+  if (wait === 0) return false;
+  const { from, before } = readComparisons(query, "created_at");
+  return (from ?? before) !== undefined;
 }
 
 /** The filters that a list and a stream share. */
@@ -268,7 +268,6 @@ const objectIdOf = (text: string): string =>
  * would be next, and a hundred that wait for what never comes have no other pace.
  */
 const RESTS = 2;
-const LONGEST_REST_MS = 500;
 
 /** A page with an event, or the page as it is when the time is up. @throws Problem 401 when the token ends meanwhile */
 async function listOrWait(
@@ -289,7 +288,7 @@ async function listOrWait(
       const page = await events.list({ ...filter, after }, isAwaited);
       const nowMs = performance.now();
       if (page.events.length > 0 || !page.isLast || endsAt <= nowMs || !isAwaited()) return page;
-      if (wasWoken) await pause(Math.min(RESTS * (nowMs - startedMs), LONGEST_REST_MS, endsAt - nowMs));
+      if (wasWoken) await pause(Math.min(restMs(nowMs - startedMs, RESTS), endsAt - nowMs));
       releaseAdmission(request);
       after = page.searchedTo;
       await news.wait(Math.max(endsAt - performance.now(), 0));

@@ -94,7 +94,8 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   const client = new BulkClient(await targetOf(options), stopping);
   const isDryRun = options.dryRun === true;
   const resultFile = options.result ?? resultFileOf(file);
-  const again = `parbook payout run ${shellWord(resultFile)} ${optionsText(options)}`;
+  const commandOf = (path: string): string => `parbook payout run ${shellWord(path)} ${optionsText(options)}`;
+  const again = commandOf(resultFile);
   /** @returns why not, and what to do, in lines: the payments are made all the same */
   const save = async (): Promise<readonly string[]> => {
     if (isDryRun) return [];
@@ -107,10 +108,9 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       return [];
     } catch (error) {
       const why = fileErrorText(error) ?? (error as Error).message;
-      const anew = `parbook payout run ${shellWord(file)} ${optionsText(options)} --result PATH`;
       return [
         `the result could not be written: ${why}`,
-        `nothing is paid twice: once there is room, or to another place, get it with: ${anew}`,
+        `nothing is paid twice: once there is room, or to another place, get it with: ${commandOf(file)} --result PATH`,
       ];
     }
   };
