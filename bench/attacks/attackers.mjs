@@ -53,13 +53,13 @@ const order = (fields) => {
 };
 /** Meets about 1,000 levels of the book, each of 0.001. */
 const SWEEP = order({ time_in_force: "IOC", price: "1", base_amount: "1" });
-/** The connections that do. */
-const TRADERS = 5;
 let placed = 0;
 const resting = () => {
   placed += 1;
   return order({ time_in_force: "GTC", price: String(45_000 + (placed % 400)), base_amount: "0.001" });
 };
+/** The connections that place these, where the others only read what happens. */
+const TRADERS = 5;
 /** With a token: default pages, and short ones, of the largest transfers. */
 const PAGES = ["/v2/events?after_number=0", "/v2/transfer/transfers"]
   .flatMap((path) => [path, `${path}${path.includes("?") ? "&" : "?"}limit=20`])
