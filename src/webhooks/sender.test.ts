@@ -2,7 +2,6 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import type { DeliverableWebhook, WebhookId } from "../customers/webhooks/webhook.ts";
-import type { CustomerEvent } from "../events/events.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { done, reject } from "../std/result.ts";
@@ -131,8 +130,7 @@ test("a batch has another id than one with other events, though it begins with t
   const message = (deliveryOrder: string, ...ids: string[]) =>
     messageOf(
       { deliveryOrder } as DeliverableWebhook,
-      ids.map((id) => ({ id }) as CustomerEvent),
-      ({ id }) => `"${id}"`,
+      ids.map((id) => ({ id, body: `"${id}"` })),
     );
   expect(message("per_object", "a")).toEqual({ id: "a", body: '"a"' });
   const [batch, same, other] = [

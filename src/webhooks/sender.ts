@@ -31,16 +31,15 @@ export interface Sender {
 export type BodyOf = (event: CustomerEvent, webhook: DeliverableWebhook) => string;
 
 /** @param events one, or, of a strict webhook, a batch */
-export function messageOf(webhook: DeliverableWebhook, events: readonly CustomerEvent[], bodyOf: BodyOf): Message {
+export function messageOf({ deliveryOrder }: DeliverableWebhook, events: readonly Message[]): Message {
   const [first] = events;
-  const bodies = events.map((event) => bodyOf(event, webhook));
-  if (webhook.deliveryOrder !== "strict") return { id: first?.id ?? "", body: bodies[0] ?? "" };
+  if (deliveryOrder !== "strict") return { id: first?.id ?? "", body: first?.body ?? "" };
   const ids = events.map(({ id }) => id);
   // The webhook's types may change between two attempts: another batch must not have the same id.
   const digest = createHash("sha256").update(ids.join()).digest("hex").slice(0, 16);
   return {
     id: `${first?.id}_${ids.length}_${digest}`,
-    body: `{"object":"list","data":[${bodies.join(",")}]}`,
+    body: `{"object":"list","data":[${events.map(({ body }) => body).join(",")}]}`,
   };
 }
 

@@ -4,18 +4,20 @@ import type { Instant } from "../../src/std/clock.ts";
 import type {
   Changes,
   DeliveryQueue,
-  Numbered,
   OpenRow,
   Outcome,
   Page,
   Post,
   Progress,
+  Read,
 } from "../../src/webhooks/queues/delivery-queue.ts";
 import { ObjectQueue } from "../../src/webhooks/queues/object-queue.ts";
 import { StrictQueue } from "../../src/webhooks/queues/strict-queue.ts";
 
 const MOST_ROWS = 12;
 const MOST_ACCEPTED = 5;
+/** Three of them, and a batch has no room for a fourth. */
+const LARGE = 40 * 1024;
 const DAY = 24 * 60 * 60_000;
 
 export type Order = "per_object" | "any" | "strict";
@@ -29,15 +31,15 @@ export type Step =
 
 /** The customer's events, what is stored, and what the receiver has seen. */
 export class World {
-  readonly log: Numbered[] = [];
+  readonly log: Read[] = [];
   stored: Progress = NOTHING_YET;
   readonly rows = new Map<bigint, OpenRow>();
   readonly accepted = new Set<bigint>();
   now = 1_000_000 as Instant;
-  queue: DeliveryQueue<Numbered>;
-  inFlight: Post<Numbered>[] = [];
+  queue: DeliveryQueue<Read>;
+  inFlight: Post<Read>[] = [];
   writing: Changes | undefined;
-  reading: (Page<Numbered> & { readonly after: bigint }) | undefined;
+  reading: (Page<Read> & { readonly after: bigint }) | undefined;
   readonly failures = new Map<bigint, number>();
   hasCrashed = false;
   /** Of a batch by its first event: which events it had. */
@@ -49,7 +51,7 @@ export class World {
     this.queue = this.open();
   }
 
-  open(): DeliveryQueue<Numbered> {
+  open(): DeliveryQueue<Read> {
     // As a process does that begins to deliver: what is behind the place comes again.
     if (this.order !== "strict")
       for (const number of [...this.rows.keys()]) if (number > this.stored.readTo) this.rows.delete(number);
@@ -82,7 +84,12 @@ export class World {
   }
 
   publish(objects: readonly number[]): void {
-    for (const object of objects) this.log.push({ number: BigInt(this.log.length + 1), objectId: `object ${object}` });
+    for (const object of objects)
+      this.log.push({
+        number: BigInt(this.log.length + 1),
+        objectId: `object ${object}`,
+        bytes: object < 4 ? object * LARGE : 1,
+      });
     this.queue.onNews();
   }
 
@@ -140,7 +147,7 @@ export class World {
     return true;
   }
 
-  expectAllowed(post: Post<Numbered>): void {
+  expectAllowed(post: Post<Read>): void {
     for (const number of post.numbers) {
       // An event that is recorded as accepted is not posted again, even after a crash.
       const isPassed = number <= this.stored.readTo && !this.rows.has(number);
@@ -151,8 +158,7 @@ export class World {
         expect(this.accepted.has(number)).toBe(false);
         expect(this.failures.get(number) ?? 0).toBeLessThan(10);
       }
-    const objects = (posts: readonly Post<Numbered>[]) =>
-      posts.flatMap(({ numbers }) => numbers.map((n) => this.of(n)));
+    const objects = (posts: readonly Post<Read>[]) => posts.flatMap(({ numbers }) => numbers.map((n) => this.of(n)));
     if (this.order === "per_object") {
       for (const { objectId, number } of objects([post])) {
         expect(objects(this.inFlight).map((event) => event.objectId)).not.toContain(objectId);
@@ -170,11 +176,13 @@ export class World {
       const known = this.batches.get(first) ?? String(post.numbers);
       expect(String(post.numbers)).toBe(known);
       this.batches.set(first, String(post.numbers));
+      const bytes = post.numbers.reduce((sum, number) => sum + this.of(number).bytes, 0);
+      if (post.numbers.length > 1) expect(bytes).toBeLessThanOrEqual(3 * LARGE);
     }
   }
 
-  of(number: bigint): Numbered {
-    return this.log[Number(number) - 1] as Numbered;
+  of(number: bigint): Read {
+    return this.log[Number(number) - 1] as Read;
   }
 
   answer(which: number, outcome: Outcome): void {

@@ -52,7 +52,7 @@ test("the webhooks of one customer together get a bounded number of deliveries a
       return 204;
     };
   const perSecond = 50;
-  site.node(15_000, new Pace(() => 0, perSecond));
+  site.node(15_000, new Pace({ utilization: 0 }, perSecond));
   await until("all are accepted", () => times.length === 160);
   // As many as come in a tenth of a second may come at once; the first may be on its way for longer than the last.
   const others = 0.9 * (160 - (0.1 * perSecond + 2));

@@ -329,7 +329,7 @@ test("a process that was stopped looks whose its webhooks are before it sends", 
   const first = (await site.lastNumber()) + 1;
   await site.change(...profiles);
   const intervalMs = 2_000;
-  site.node(15_000, new Pace(() => 0, 1_000 / intervalMs));
+  site.node(15_000, new Pace({ utilization: 0 }, 1_000 / intervalMs));
   await until("the first is accepted, and written", async () => {
     const attempts = await site.db.database.rows("select from webhook_attempt");
     return attempts.length === 1;

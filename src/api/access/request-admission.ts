@@ -3,6 +3,8 @@
  * is read. The request enters the queue once its body is complete and valid, so that a slow body occupies no slot.
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
+import { restMs } from "../../std/pause.ts";
+import { ThreadLoad } from "../../std/thread-load.ts";
 import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unsent-responses.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
@@ -34,8 +36,11 @@ const READS = { most: 1_000, atOnce: 16, alone: 6, share: 4, shortQueue: 128, ex
  * One list of several items at a time for each caller, and one that may read all of its records to find one. A record may have
  * ten kilobytes of notes, so that twenty take the thread and the database as long as a hundred look-ups. One thread serialises
  * lists, and the database shares its cores among walks: more would not finish sooner, and would block every other caller.
+ * While the thread is busy the next one comes after a rest: one list after the other must not take most of the thread.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
+/** Of the time of the thread. */
+const BUSY = 0.8;
 
 /**
  * A customer alone may fill the ledger's batches. Beside others its share makes small batches: it keeps three quarters
@@ -58,11 +63,14 @@ export interface Admissions {
   readonly writes: FairAdmission;
 }
 
-export const createAdmissions = (): Admissions => ({
-  reads: new FairAdmission(READS),
-  longReads: new FairAdmission(LONG_READS),
-  writes: new FairAdmission(WRITES),
-});
+export function createAdmissions(load: Pick<ThreadLoad, "utilization"> = new ThreadLoad()): Admissions {
+  const restWhileBusy = (tookMs: number): number => (load.utilization > BUSY ? restMs(tookMs, 1) : 0);
+  return {
+    reads: new FairAdmission(READS),
+    longReads: new FairAdmission({ ...LONG_READS, restMs: restWhileBusy }),
+    writes: new FairAdmission(WRITES),
+  };
+}
 
 /** The queue of a read. Its query must have been validated. */
 export function admissionOfRead(request: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
@@ -113,7 +121,8 @@ export function admitted(
     const turnstile = turnstileOf(request);
     request.enterAgain = async () => {
       if (!(await turnstile.enter(caller))) throw atCapacity();
-      request.leave = () => turnstile.leave(caller);
+      const startedMs = performance.now();
+      request.leave = () => turnstile.leave(caller, performance.now() - startedMs);
     };
     await request.enterAgain();
     try {

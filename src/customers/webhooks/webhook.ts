@@ -12,8 +12,8 @@ export const WEBHOOK_BODIES = ["thin", "full"] as const;
 export type WebhookBody = (typeof WEBHOOK_BODIES)[number];
 
 /**
- * per_object: never two events of one object at once, nor out of order. strict: a batch of up to 100 events at a time, all
- * in order. any: as they come.
+ * per_object: never two events of one object at once, nor out of order. strict: a batch of up to 100 events at a time, all in
+ * order. any: as they come.
  */
 export const DELIVERY_ORDERS = ["per_object", "strict", "any"] as const;
 export type DeliveryOrder = (typeof DELIVERY_ORDERS)[number];

@@ -23,6 +23,8 @@ export interface FairAdmissionBounds {
   /** The longest expected wait in a longer queue, and the longest actual wait. */
   readonly expectedMs: number;
   readonly maxWaitMs: number;
+  /** For how long a request keeps its place beyond its end, by how long it took. Unset: it does not. */
+  readonly restMs?: (tookMs: number) => number;
 }
 
 /**
@@ -130,14 +132,22 @@ export class FairAdmission {
   /** Runs work once it is admitted. @returns undefined without room or after too long a wait */
   async run<Value>(caller: string, work: () => Promise<Value>): Promise<Value | undefined> {
     if (!(await this.enter(caller))) return undefined;
+    const startedMs = this.#now();
     try {
       return await work();
     } finally {
-      this.leave(caller);
+      this.leave(caller, this.#now() - startedMs);
     }
   }
 
-  leave(caller: string): void {
+  /** @param tookMs since it was admitted */
+  leave(caller: string, tookMs = 0): void {
+    const restMs = this.#bounds.restMs?.(tookMs) ?? 0;
+    if (restMs > 0) setTimeout(() => this.#end(caller), restMs).unref();
+    else this.#end(caller);
+  }
+
+  #end(caller: string): void {
     const queue = this.#queues.get(caller);
     assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
     queue.running -= 1;

@@ -44,7 +44,7 @@ test.each([
   ["sixteen reads", READ_COST, 16],
   ["64 writes", WRITE_COST, 64],
   ["one of the largest bodies", bodyCost(65_536), 1],
-  ["eight bodies of eight KiB", bodyCost(8_192), 8],
+  ["four bodies of eight KiB", bodyCost(8_192), 4],
 ])("a turn takes %s", async (_, cost, count) => {
   const turns = new RequestTurns();
   let taken = 0;

@@ -13,8 +13,8 @@ export const WRITE_COST = 1;
 /** From here to its answer a read occupies the thread for as long as four writes are until they are in their batch. */
 export const READ_COST = 4;
 
-/** Of a body: to parse and to check 64 KiB takes a millisecond. */
-export const bodyCost = (bytes: number): number => bytes / 1024;
+/** Of a body: one of 64 KiB is read, decrypted, parsed and checked, and has a turn for itself. */
+export const bodyCost = (bytes: number): number => bytes / 512;
 
 interface Waiting {
   readonly cost: number;

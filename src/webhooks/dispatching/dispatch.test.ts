@@ -107,7 +107,7 @@ function deliver(given: Partial<World> = {}) {
       transaction: (work: (own: object) => unknown) => work({ rows }),
     } as unknown as Database,
     clock: { now: () => Date.now() as Instant, fault: undefined },
-    ...{ ids: new IdSource(), holder: "here", events, pace: new Pace(() => 0), bodyOf: () => world.body },
+    ...{ ids: new IdSource(), holder: "here", events, pace: new Pace({ utilization: 0 }), bodyOf: () => world.body },
     webhooks: {
       listActive: async (known): Promise<ActiveWebhooks> => {
         const changed = world.webhooks.filter(({ id, version }) => known.get(id) !== version);
@@ -305,10 +305,13 @@ test("the largest batches of a customer's webhooks are few a second", async () =
     id: `0190d5a4-0000-7000-8000-00000000010${n}` as WebhookId,
   });
   const webhooks = Array.from({ length: 10 }, webhook);
-  const { posted, finish } = deliver({ ...{ log: upTo(100_000), webhooks }, body: "x".repeat(10_485) });
+  const { posted, asked, finish } = deliver({ ...{ log: upTo(100_000), webhooks }, body: "x".repeat(10_485) });
   await pass(2_000);
-  // A MiB each counts 64 times and once, and a customer has 500 a second.
-  expect(posted.length).toBeGreaterThan(10);
-  expect(posted.length).toBeLessThanOrEqual(Math.ceil((2.1 * 500) / 65) + 1);
+  // Twelve have nearly 128 KiB: they count seven times and once, and a customer has 500 a second.
+  expect(posted.length).toBeGreaterThan(100);
+  expect(posted.length).toBeLessThanOrEqual(Math.ceil((2.1 * 500) / 8) + 1);
+  expect(new Set(posted.map((one) => one.split("_")[1]))).toEqual(new Set(["12"]));
+  // One as each is opened; once it is known how large they are, no more than are posted at once.
+  expect(new Set(asked.map(({ limit }) => limit))).toEqual(new Set([1, 100, 13]));
   await finish();
 });

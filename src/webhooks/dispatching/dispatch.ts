@@ -9,30 +9,25 @@
 import { setMaxListeners } from "node:events";
 import type { WebhookId } from "../../customers/webhooks/webhook.ts";
 import type { ActiveWebhooks } from "../../customers/webhooks/webhooks.ts";
-import type { CustomerEvent } from "../../events/events.ts";
 import type { Lease } from "../../postgres/leases.ts";
-import { must } from "../../std/assert.ts";
 import type { Outage } from "../../std/outage.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
-import { FairAdmission, PATIENT } from "../../web/limits/fair-admission.ts";
 import { attemptOf } from "../attempt.ts";
 import type { Post } from "../queues/delivery-queue.ts";
 import { type Answer, messageOf, outcomeOf } from "../sender.ts";
 import { findStale, trimAttempts } from "../store.ts";
+import { EventReads } from "./event-reads.ts";
 import { InFlight, MOST_IN_FLIGHT } from "./in-flight.ts";
-import { type Line, type QueuedEvent, queued } from "./line.ts";
+import type { Line, QueuedEvent } from "./line.ts";
 import { openLines } from "./open-lines.ts";
 import type { DispatcherOptions } from "./options.ts";
 import { Pace } from "./pace.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { Retention } from "./retention.ts";
 import { RoundRobin } from "./round-robin.ts";
-import { listAtPace } from "./searches.ts";
 
 /** Events and rows in memory, beyond which events are read one at a time. */
 const MOST_IN_MEMORY = 100_000;
-/** One waits for each webhook, and for each post in flight. */
-const READS = { ...PATIENT, atOnce: 6, alone: 2, share: 2 };
 const REFRESH_MS = 1_000;
 const TICK_MS = 25;
 /** A process that did nothing for so long was stopped: somebody else may have taken its webhooks over. */
@@ -55,7 +50,7 @@ export class Dispatch {
   readonly #unreadable = new Map<WebhookId, bigint>();
   /** Those that may have something to send, in the order of their turns. */
   readonly #ready = { live: new RoundRobin(), failing: new RoundRobin() };
-  readonly #reads = new FairAdmission(READS);
+  readonly #reads: EventReads;
   readonly #refresh = new WakeSignal();
   readonly #idle = new WakeSignal();
   readonly #abort = new AbortController();
@@ -81,6 +76,7 @@ export class Dispatch {
     this.#lease = lease;
     this.#outage = outage;
     this.#retention = new Retention(options);
+    this.#reads = new EventReads(options);
     this.#pace = options.pace ?? new Pace();
     this.#writer = new ProgressWriter({
       ...options,
@@ -167,6 +163,7 @@ export class Dispatch {
       this.#options.log({ kind: "unreadable", webhookId: webhook.id, error });
     }
     for (const id of this.#unreadable.keys()) if (!active.has(id)) this.#unreadable.delete(id);
+    this.#reads.forgetAllBut(active);
   }
 
   #open(line: Line): void {
@@ -214,7 +211,7 @@ export class Dispatch {
     if (wanted === undefined) return;
     line.isReading = true;
     void this.#reads
-      .run(line.webhook.customerId, () => this.#read(line, wanted))
+      .inTurn(line, () => this.#read(line, wanted))
       .finally(() => {
         line.isReading = false;
         this.#touch(line);
@@ -222,14 +219,11 @@ export class Dispatch {
   }
 
   async #read(line: Line, { after, limit }: { readonly after: bigint; readonly limit: number }): Promise<void> {
-    const { queue, types, webhook } = line;
+    const { queue } = line;
     if (line.state !== "open" || this.#isEnding) return;
     queue.onReading();
     try {
-      const filter = { customerId: webhook.customerId, types, after };
-      const some = this.#inMemory > MOST_IN_MEMORY ? 1 : limit;
-      const page = await listAtPace(this.#options.events, { ...filter, limit: some });
-      queue.addPage(after, { ...page, events: page.events.map(queued) });
+      queue.addPage(after, await this.#reads.page(line, after, this.#inMemory > MOST_IN_MEMORY ? 1 : limit));
     } catch (error) {
       queue.onNews();
       this.#onFailure(line, error);
@@ -365,23 +359,15 @@ export class Dispatch {
     line: Line,
     post: Post<QueuedEvent>,
   ): Promise<{ readonly answer: Answer; readonly messageId: string } | "not sent" | "expired"> {
-    const { sender, bodyOf } = this.#options;
     const { webhook } = line;
-    const events = post.events?.map(({ event }) => event) ?? (await this.#readAgain(line, post.numbers));
+    const events = post.events ?? (await this.#reads.again(line, post.numbers[0] ?? 0n));
     if (events.length < post.numbers.length) return "expired";
     const { signal } = this.#abort;
     if (signal.aborted) return "not sent";
-    const message = messageOf(webhook, events, bodyOf);
+    const message = messageOf(webhook, events);
     this.#pace.onBody(webhook.customerId, Buffer.byteLength(message.body), performance.now());
-    const answer = await sender.send(webhook, message, signal);
+    const answer = await this.#options.sender.send(webhook, message, signal);
     return signal.aborted && answer.kind === "unanswered" ? "not sent" : { answer, messageId: message.id };
-  }
-
-  /** What is tried again is not kept in memory. */
-  async #readAgain({ webhook }: Line, [number = 0n]: readonly bigint[]): Promise<CustomerEvent[]> {
-    const filter = { customerId: webhook.customerId, after: number - 1n, limit: 1 };
-    const page = await this.#reads.run(webhook.customerId, () => this.#options.events.list(filter));
-    return must(page, "a read is admitted").events.filter((event) => event.number === number);
   }
 
   #settle(line: Line, post: Post<QueuedEvent>, answer: Answer, messageId: string): void {
@@ -401,7 +387,7 @@ export class Dispatch {
   #trim(line: Line): void {
     line.attemptsSinceTrim = 0;
     void this.#reads
-      .run(line.webhook.customerId, () => trimAttempts(this.#options.database.commits, line.id))
+      .inTurn(line, () => trimAttempts(this.#options.database.commits, line.id))
       .catch((error: unknown) => this.#outage.failed(error));
   }
 }

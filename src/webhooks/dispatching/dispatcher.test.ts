@@ -38,7 +38,13 @@ function dispatching(failures: Error[] = []) {
   const dispatcher = new Dispatcher({
     database: { rows, commits: { rows } } as unknown as Database,
     clock: { now: () => Date.now() as Instant, fault: undefined },
-    ...{ ids: new IdSource(), holder: "here", leaseMs: LEASE_MS, bodyOf: () => "{}", pace: new Pace(() => 0) },
+    ...{
+      ids: new IdSource(),
+      holder: "here",
+      leaseMs: LEASE_MS,
+      bodyOf: () => "{}",
+      pace: new Pace({ utilization: 0 }),
+    },
     events: { list: expect.fail, bounds: expect.fail, onNews: expect.fail },
     webhooks: {
       listActive: async () => ({ active: new Set(), changed: [], unreadable: [] }),

@@ -1,13 +1,15 @@
 /** A webhook that is delivered to, while this process does. */
 import { type DeliverableWebhook, isOfType, type WebhookId } from "../../customers/webhooks/webhook.ts";
-import { type CustomerEvent, EVENT_TYPES, type EventType } from "../../events/events.ts";
+import { type CustomerEvent, EVENT_TYPES, type EventId, type EventType } from "../../events/events.ts";
 import type { Instant } from "../../std/clock.ts";
-import type { DeliveryQueue, Numbered, QueueOptions } from "../queues/delivery-queue.ts";
+import type { DeliveryQueue, QueueOptions, Read } from "../queues/delivery-queue.ts";
 import { ObjectQueue } from "../queues/object-queue.ts";
 import { StrictQueue } from "../queues/strict-queue.ts";
 
-export interface QueuedEvent extends Numbered {
-  readonly event: CustomerEvent;
+/** An event with the body that is posted. */
+export interface QueuedEvent extends Read {
+  readonly id: EventId;
+  readonly body: string;
 }
 
 export class Line {
@@ -59,7 +61,8 @@ function matchingTypes(entries: readonly string[]): EventType[] | undefined {
   return matching.length === EVENT_TYPES.length ? undefined : matching;
 }
 
-export function queued(event: CustomerEvent): QueuedEvent {
+export function queued(event: CustomerEvent, body: string): QueuedEvent {
   const { value } = event.object;
-  return { number: event.number, objectId: String("id" in value ? value.id : value.code), event };
+  const objectId = String("id" in value ? value.id : value.code);
+  return { id: event.id, number: event.number, objectId, body, bytes: Buffer.byteLength(body) };
 }

@@ -1,11 +1,12 @@
 /**
  * How many deliveries there are a second: of a customer's webhooks together, and of all. Signing, posting and writing them
  * costs the thread that also answers the API, so there are fewer when that thread has little time left. A large one counts as
- * several: a batch may have a hundred of the largest events, a megabyte.
+ * several, of its customer the more, the less time there is: small ones keep their number.
  *
  * Both are the generic cell rate algorithm: a time at which as much may be taken at once as at the beginning.
  */
 import type { CustomerId } from "../../customers/customer-id.ts";
+import { ThreadLoad } from "../../std/thread-load.ts";
 
 export const MOST_PER_SECOND = 2_500;
 /** However busy the thread is: deliveries go on. */
@@ -28,7 +29,7 @@ const ADAPT_MS = 100;
 
 /** All times are of the process. */
 export class Pace {
-  readonly #utilization: () => number;
+  readonly #load: Pick<ThreadLoad, "utilization">;
   readonly #ofCustomerPerSecond: number;
   #adaptedAtMs = 0;
   #perSecond = MOST_PER_SECOND;
@@ -36,9 +37,11 @@ export class Pace {
   readonly #restedAtMsOf = new Map<CustomerId, number>();
   readonly #turn = { taken: 0, bytes: 0 };
 
-  /** @param utilization which part of the time since the last call the thread was busy, from 0 to 1 */
-  constructor(utilization = utilizationOfThread(), ofCustomerPerSecond = MOST_OF_CUSTOMER_PER_SECOND) {
-    this.#utilization = utilization;
+  constructor(
+    load: Pick<ThreadLoad, "utilization"> = new ThreadLoad(),
+    ofCustomerPerSecond = MOST_OF_CUSTOMER_PER_SECOND,
+  ) {
+    this.#load = load;
     this.#ofCustomerPerSecond = ofCustomerPerSecond;
   }
 
@@ -51,7 +54,7 @@ export class Pace {
   adapt(nowMs: number): void {
     if (nowMs - this.#adaptedAtMs < ADAPT_MS) return;
     this.#adaptedAtMs = nowMs;
-    const utilization = this.#utilization();
+    const { utilization } = this.#load;
     if (utilization > BUSY) this.#perSecond = Math.max(LEAST_PER_SECOND, this.#perSecond * FEWER);
     if (utilization < FREE) this.#perSecond = Math.min(MOST_PER_SECOND, this.#perSecond * MORE);
     for (const [customerId, restedAtMs] of this.#restedAtMsOf)
@@ -85,7 +88,8 @@ export class Pace {
   onBody(customerId: CustomerId, bytes: number, nowMs: number): void {
     this.#turn.bytes += bytes;
     this.#countOfAll(Math.floor(bytes / BYTES_OF_ALL), nowMs);
-    this.#count(customerId, Math.floor(bytes / BYTES_OF_CUSTOMER), nowMs);
+    const dearer = MOST_PER_SECOND / this.#perSecond;
+    this.#count(customerId, Math.floor((bytes / BYTES_OF_CUSTOMER) * dearer), nowMs);
   }
 
   #countOfAll(times: number, nowMs: number): void {
@@ -96,13 +100,4 @@ export class Pace {
     const ofCustomer = Math.max(this.#restedAtMsOf.get(customerId) ?? 0, nowMs);
     this.#restedAtMsOf.set(customerId, ofCustomer + (times * 1_000) / this.#ofCustomerPerSecond);
   }
-}
-
-function utilizationOfThread(): () => number {
-  let last = performance.eventLoopUtilization();
-  return () => {
-    const before = last;
-    last = performance.eventLoopUtilization();
-    return performance.eventLoopUtilization(last, before).utilization;
-  };
 }

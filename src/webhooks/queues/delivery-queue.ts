@@ -12,6 +12,12 @@ export interface Numbered {
   readonly objectId: string;
 }
 
+/** An event that was read. */
+export interface Read extends Numbered {
+  /** What its body has. */
+  readonly bytes: number;
+}
+
 /** A row of webhook_progress. */
 export interface Progress {
   /** Each event up to here was accepted, is not of the webhook's types, or is in a row. */
@@ -80,7 +86,7 @@ export interface QueueOptions {
   readonly mostAccepted?: number;
 }
 
-export interface DeliveryQueue<Event extends Numbered> {
+export interface DeliveryQueue<Event extends Read> {
   readonly inFlight: number;
   /** Events and rows in memory. */
   readonly size: number;
@@ -116,5 +122,7 @@ export const MOST_ROWS = 1_000;
 /** Accepted behind the place: beyond it, what holds the place up gets a row. Written with each progress, in 8 bytes each. */
 export const MOST_ACCEPTED = 200;
 export const PAGE_SIZE = 100;
+/** A batch ends before it has more than so much: it is signed and posted at once. One event it has always. */
+export const MOST_BATCH_BYTES = 128 * 1024;
 /** So much is read ahead for a receiver that fails. */
 export const PAGE_SIZE_WHILE_FAILING = 10;

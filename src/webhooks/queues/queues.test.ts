@@ -36,7 +36,7 @@ function strictAskedAgain(attempts: number, batch: readonly OpenRow[]) {
   const tried = { attempts, nextAttemptAt: now, lastError: "answered 500" };
   const rows = [{ number: 3n, objectId: "skipped", status: "RETRYING", ...tried } as const, ...batch];
   const queue = new StrictQueue({ deliveriesPerSecond: 100, stored, rows, now, random: () => 0.5 });
-  queue.addPage(4n, { events: [{ number: 5n, objectId: "object" }], searchedTo: 5n, isLast: true });
+  queue.addPage(4n, { events: [{ number: 5n, objectId: "object", bytes: 1 }], searchedTo: 5n, isLast: true });
   const post = (at: Instant, outcome: Outcome): readonly bigint[] | undefined => {
     const taken = queue.take(at);
     if (taken !== undefined) queue.settle(taken, outcome, at);
@@ -63,7 +63,7 @@ test("a strict webhook that has stopped is stopped for the next process too", ()
   const rows = [{ number: 5n, objectId: "object", status: "UNDELIVERED", ...tried } as const];
   const now = 1_000_000 as Instant;
   const queue = new StrictQueue({ deliveriesPerSecond: 100, stored, rows, now, random: () => 0.5 });
-  queue.addPage(4n, { events: [{ number: 5n, objectId: "object" }], searchedTo: 5n, isLast: true });
+  queue.addPage(4n, { events: [{ number: 5n, objectId: "object", bytes: 1 }], searchedTo: 5n, isLast: true });
   expect(queue.take(now)).toBeUndefined();
   expect(queue.nextDueAt(now)).toBeUndefined();
 });
@@ -81,7 +81,7 @@ test("a strict webhook's batch is the same after a restart while its receiver fa
     world.writeAll();
     return numbers;
   };
-  world.publish(upTo(20, 1));
+  world.publish(upTo(23, 4));
   expect(batch(FAILED)).toBe(String(upTo(20, 1)));
   world.crash();
   expect(batch(ACCEPTED)).toBe(String(upTo(20, 1)));

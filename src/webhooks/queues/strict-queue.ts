@@ -14,7 +14,7 @@ import type { Instant } from "../../std/clock.ts";
 import {
   type Changes,
   type DeliveryQueue,
-  type Numbered,
+  MOST_BATCH_BYTES,
   type OpenRow,
   type Outcome,
   PAGE_SIZE,
@@ -23,6 +23,7 @@ import {
   type Post,
   type Progress,
   type QueueOptions,
+  type Read,
 } from "./delivery-queue.ts";
 import { OpenRows } from "./open-rows.ts";
 import { ProgressChanges } from "./progress-changes.ts";
@@ -30,7 +31,7 @@ import { ReadAhead } from "./read-ahead.ts";
 import { Receiver } from "./receiver.ts";
 import { failedRow } from "./retry-schedule.ts";
 
-export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event> {
+export class StrictQueue<Event extends Read> implements DeliveryQueue<Event> {
   readonly #random: () => number;
   readonly #receiver: Receiver;
   readonly #rows: OpenRows;
@@ -98,7 +99,7 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
   }
 
   #beginBatch(): void {
-    const last = this.#window[Math.min(this.#window.length, PAGE_SIZE) - 1];
+    const last = lastOfBatch(this.#window);
     if (last === undefined) this.#readTo = this.#readAhead.to;
     else {
       this.#readTo = (this.#window[0]?.number ?? 1n) - 1n;
@@ -210,4 +211,14 @@ export class StrictQueue<Event extends Numbered> implements DeliveryQueue<Event>
   onNotWritten(changes: Changes): void {
     this.#rows.restoreChanges(changes.rows);
   }
+}
+
+/** Of a batch that begins with these events. */
+function lastOfBatch<Event extends Read>(events: readonly Event[]): Event | undefined {
+  let bytes = 0;
+  const end = events.findIndex((event, place) => {
+    bytes += event.bytes;
+    return place === PAGE_SIZE || (place > 0 && bytes > MOST_BATCH_BYTES);
+  });
+  return events.at(end < 0 ? -1 : end - 1);
 }
