@@ -1,17 +1,21 @@
 import { expect, test } from "vitest";
 import { amountOf } from "../money/amount.ts";
 import {
+  readAddress,
   readAmount,
   readCustomer,
   readCustomerName,
   readDuration,
   readEventNumber,
+  readHash,
   readHours,
   readList,
   readNetworks,
+  readOutputIndex,
   readPath,
   readPosition,
   readRate,
+  readReference,
   readScopes,
   readText,
   readTier,
@@ -76,6 +80,29 @@ test("a text has 1 to 100 characters, counted as the API does, of whatever scrip
   expect(() => readText("")).toThrow("Must have 1 to 100 characters.");
   expect(() => readText("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
   expect(() => readText("a\0b")).toThrow("Must have 1 to 100 characters.");
+});
+
+/** What a line end of a file, or a blank that was pasted along, makes of a text: it looks the same. */
+const lookAlikes = (text: string): string[] =>
+  ["\r", "\n", "\t", " ", "\u00a0", "\u200b", "\ufeff"].flatMap((unseen) => [`${text}${unseen}`, `${unseen}${text}`]);
+
+test("what is recorded once cannot be named by two texts that look the same", () => {
+  expect(readReference("wire 4711/\u00e9")).toBe("wire 4711/\u00e9");
+  for (const wrong of [...lookAlikes("wire-4711"), "wire\u200b4711"])
+    expect(() => readReference(wrong), JSON.stringify(wrong)).toThrow("Must not have invisible characters");
+  expect(() => readReference("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
+
+  expect(["0xAB12", "5xWq", "x".repeat(100)].map(readHash)).toEqual(["0xAB12", "5xWq", "x".repeat(100)]);
+  for (const wrong of [...lookAlikes("0xab12"), "", "0xab/12", "https://chain.example/0xab12", "x".repeat(101)])
+    expect(() => readHash(wrong), JSON.stringify(wrong)).toThrow("Must have 1 to 100 letters and digits");
+
+  expect(["0", "07", "4294967295"].map(readOutputIndex)).toEqual(["0", "07", "4294967295"]);
+  for (const wrong of [...lookAlikes("1"), "", "0x1", "-1", "1.0", "\u0661", "12345678901"])
+    expect(() => readOutputIndex(wrong), JSON.stringify(wrong)).toThrow("Must be a whole number.");
+
+  expect(readAddress("bitcoincash:qpm2")).toBe("bitcoincash:qpm2");
+  for (const wrong of [...lookAlikes("0xA"), "", "0xA 0xB", "0x\u0410", "x".repeat(101)])
+    expect(() => readAddress(wrong), JSON.stringify(wrong)).toThrow("Must have 1 to 100 ASCII characters");
 });
 
 test("a customer's name is no id, and differs from another in what can be seen", () => {

@@ -10,7 +10,7 @@ import type { Brand } from "../std/brand.ts";
 import { parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
-import { printable } from "../std/printable.ts";
+import { isAsSeen } from "../std/printable.ts";
 import { done, type Result } from "../std/result.ts";
 
 export function readUuid(text: string): Uuid {
@@ -55,11 +55,34 @@ export function readText(text: string): string {
   throw new InvalidArgumentError("Must have 1 to 100 characters.");
 }
 
+/** By it something is recorded once: a line end from a file, or a blank that was pasted along, must not make it another one. */
+export function readReference(text: string): string {
+  if (!isAsSeen(text)) throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end.");
+  return readText(text);
+}
+
+/** Of a transaction on a chain: hexadecimal digits or base58. */
+export function readHash(text: string): string {
+  if (/^[0-9A-Za-z]{1,100}$/.test(text)) return text;
+  throw new InvalidArgumentError("Must have 1 to 100 letters and digits, as the network writes it.");
+}
+
+export function readOutputIndex(text: string): string {
+  if (/^[0-9]{1,10}$/.test(text)) return text;
+  throw new InvalidArgumentError("Must be a whole number.");
+}
+
+/** On a chain, or of an account outside. */
+export function readAddress(text: string): string {
+  if (/^[\x21-\x7e]{1,100}$/.test(text)) return text;
+  throw new InvalidArgumentError("Must have 1 to 100 ASCII characters without blanks, as the network writes it.");
+}
+
 /** Of a customer. Commands take names and ids, so it must not be an id, or look like a name that differs in what cannot be seen. */
 export function readCustomerName(text: string): string {
   if (parseUuid(text) !== undefined)
     throw new InvalidArgumentError("Must not be a UUID, which commands take for an id.");
-  if (/^\s|\s$|\s\s/.test(text) || printable(text) !== text)
+  if (!isAsSeen(text) || text.includes("  "))
     throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end or beside each other.");
   return composed(text);
 }

@@ -199,7 +199,7 @@ const RUNS: Readonly<Record<string, readonly [exitCode: number, ...argv: (string
   withdraw: [0, amount, "--memo", HOSTILE, "--pending"],
   "transfer list": [0],
   "transfer approve": [1, () => [profile]],
-  "transfer send": [1, () => [profile], "--tx-hash", HOSTILE],
+  "transfer send": [1, () => [profile]],
   "transfer complete": [1, () => [profile]],
   "transfer fail": [1, () => [profile], "--reason", HOSTILE],
   "transfer cancel": [1, () => [profile], "--reason", HOSTILE],

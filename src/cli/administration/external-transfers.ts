@@ -24,7 +24,7 @@ import {
   RECORD_TYPES,
   type TransferRecord,
 } from "../../transfers/transfers.ts";
-import { readAmount, readText, readUuid } from "../arguments.ts";
+import { readAddress, readAmount, readHash, readOutputIndex, readReference, readText, readUuid } from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setWritingAction, withCore } from "../command.ts";
 import { getAsset } from "./catalogue-names.ts";
 import { getOwner } from "./customers.ts";
@@ -83,7 +83,7 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
     .addOption(
       new Option("--type <type>", "the kind of transfer (default: WIRE for fiat, otherwise CRYPTO)").choices(types),
     )
-    .option("--ref-id <text>", "your reference: a transfer is recorded once per reference and customer", readText)
+    .option("--ref-id <text>", "your reference: a transfer is recorded once per reference and customer", readReference)
     .option("--memo <text>", "a note stored with the transfer", readText)
     .option("--pending", "only request it: it goes on with parbook transfer approve, send, complete, fail and cancel")
     .addOption(
@@ -91,9 +91,9 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
         CRYPTO_NETWORKS,
       ),
     )
-    .option("--address <text>", "the destination address; not for fiat", readText)
-    .option("--tx-hash <text>", "the transaction hash; not for fiat", readText)
-    .option("--tx-index <text>", "the output index within the transaction; not for fiat", readText);
+    .option("--address <text>", "the destination address; not for fiat", readAddress)
+    .option("--tx-hash <text>", "the transaction hash; not for fiat", readHash)
+    .option("--tx-index <number>", "the output index within the transaction; not for fiat", readOutputIndex);
   setWritingAction(command, (operator, options: ExternalTransferOptions) =>
     withCore((core) => recordTransfer(core, way, options, operator)),
   );

@@ -16,7 +16,7 @@ import type { Core } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { listPendingHolds } from "../../verify/operations/pending-holds.ts";
-import { readAmount, readText, readUuid } from "../arguments.ts";
+import { readAmount, readReference, readText, readUuid } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -51,7 +51,7 @@ export function addHoldCommands(program: Command): void {
     .requiredOption("--asset <code>", "e.g. USD, USDG, BTC")
     .requiredOption("--amount <number>", "the amount, e.g. 100 or 0.25", readAmount)
     .requiredOption("--reason <text>", "why", readText)
-    .option("--ref-id <text>", "your reference: a hold is placed once per reference and customer", readText);
+    .option("--ref-id <text>", "your reference: a hold is placed once per reference and customer", readReference);
   setWritingAction(placing, place);
   const lifting = addCommand(hold, "lift", {
     summary: "lift a legal hold: its money is available again",

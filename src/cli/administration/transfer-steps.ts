@@ -14,7 +14,7 @@ import {
   type Step,
   type StepRejection,
 } from "../../transfers/transfers.ts";
-import { readText, readUuid } from "../arguments.ts";
+import { readHash, readOutputIndex, readText, readUuid } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -60,8 +60,8 @@ function addStep(transfer: Command, to: Step["to"]): void {
   if (to === "failed" || to === "cancelled")
     command.requiredOption("--reason <text>", "why, in words that the customer reads", readText);
   if (to === "sent" || to === "completed") {
-    command.option("--tx-hash <text>", "the hash of a withdrawal's transaction on a chain", readText);
-    command.option("--tx-index <text>", "the output index within the transaction", readText);
+    command.option("--tx-hash <text>", "the hash of a withdrawal's transaction on a chain", readHash);
+    command.option("--tx-index <number>", "the output index within the transaction", readOutputIndex);
   }
   setWritingAction(command, (operator, id: Uuid, options: StepOptions) =>
     withCore((core) => take(core, id, stepOf(to, options), operator)),

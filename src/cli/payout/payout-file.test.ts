@@ -59,6 +59,15 @@ test("a result has the lines as they were, and what became of each, and is read 
   expect(resultText(again, ({ result }) => result)).toBe(written);
 });
 
+test("a ref_id with what is not seen is not sent: mended, it would be another transfer", () => {
+  const payout = readPayout(`${HEAD}\n${line("one\u200b")}\n${line("t\u00a0wo")}\n${line(" three\u00a0")}\n`);
+  expect(payout.wrong).toEqual([
+    'line 2: ref_id "one\u200b" has an invisible character',
+    'line 3: ref_id "t\u00a0wo" has an invisible character',
+  ]);
+  expect(payout.lines[2]?.item).toMatchObject({ ref_id: "three" });
+});
+
 test("a file without transfers is none", () => {
   expect(readPayout(`${HEAD}\n`)).toEqual({ columns: [], lines: [], wrong: ["the file has no transfers"] });
   expect(readPayout("").wrong).toEqual(
