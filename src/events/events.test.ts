@@ -34,6 +34,26 @@ function eventsOf(last: number, isPrimary = true) {
   return { events, examined: () => examined };
 }
 
+/** A customer with so many transfers in its log; `read` has how many were read at once. */
+function transfersOf(last: number) {
+  const read: number[] = [];
+  const sizes = { of: (_: number): number => 10 };
+  const idOf = (number: number): string => `0190d5a4-7e1b-7c3d-8a2f-${String(number).padStart(12, "0")}`;
+  const entries = Array.from({ length: last }, (_, i) => ["transfer.completed", idOf(i + 1)]);
+  const row = { customer_id: customerId, first_number: "1", cut: "1", at: 1, object_id: null, count: last };
+  const rows = async (text: string): Promise<unknown[]> => {
+    if (text.includes("pg_is_in_recovery")) return [{}];
+    return text.includes("first_number < $3") ? [{ ...row, entries: JSON.stringify(entries) }] : [];
+  };
+  const findRecords = async (_: unknown, ids: readonly string[]) => {
+    read.push(ids.length);
+    return ids.map((id) => ({ id, customerId, memo: "x".repeat(sizes.of(Number(id.slice(-12)))) }));
+  };
+  const transfers = { findRecords: findRecords as never, list: () => expect.fail() };
+  const options = { database: { rows } as Queryable, transfers, recentTransfers: new RecentTransfers() };
+  return { events: createEvents(options), read, sizes };
+}
+
 test("a page with filters examines 10,000 events, and says where to go on", async () => {
   const { events, examined } = eventsOf(10_700);
   const filter: EventFilter = { customerId, types: ["order.filled"], after: 0n, limit: 100 };
@@ -43,6 +63,26 @@ test("a page with filters examines 10,000 events, and says where to go on", asyn
   expect(await events.list({ ...filter, after })).toEqual({ events: [], searchedTo: 10_700n, isLast: true });
 });
 
+test("a page with a bound in bytes ends before it, and reads few objects that it has no room for", async () => {
+  const { events, read, sizes } = transfersOf(1_000);
+  const list = async (mostBytes: number, after: number, limit = 500): Promise<number[]> => {
+    read.length = 0;
+    const page = await events.list({ customerId, after: BigInt(after), limit, mostBytes });
+    expect(page).toMatchObject({ searchedTo: page.events.at(-1)?.number, isLast: false });
+    return page.events.map(({ number }) => Number(number));
+  };
+  const upTo = (last: number, first: number): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  sizes.of = (number) => (number <= 100 ? 10 : 10_000);
+  // 100 small ones, and then 52 of ten kilobytes.
+  expect(await list(530_000, 0)).toEqual(upTo(152, 1));
+  expect([Math.max(...read), read.reduce((sum, each) => sum + each)]).toEqual([40, 160]);
+  expect(await list(530_000, 152)).toEqual(upTo(204, 153));
+  // One it has always, and of small ones as many as it may.
+  expect(await list(100, 300)).toEqual([301]);
+  sizes.of = () => 10;
+  expect(await list(530_000, 300, 70)).toEqual(upTo(370, 301));
+});
+
 test("callers that ask for the same page at the same time share it, if it has no filters", async () => {
   const { events, examined } = eventsOf(600);
   const list = (more: Partial<EventFilter>) => events.list({ customerId, after: 600n, limit: 100, ...more });
@@ -50,7 +90,7 @@ test("callers that ask for the same page at the same time share it, if it has no
   const one = examined();
   const pages = await Promise.all(Array.from({ length: 50 }, () => list({})));
   expect([new Set(pages).size, examined()]).toEqual([2, 3 * one]);
-  for (const more of [{ limit: 99 }, { after: 601n }, { customerId: "other" as CustomerId }])
+  for (const more of [{ limit: 99 }, { mostBytes: 1 }, { after: 601n }, { customerId: "other" as CustomerId }])
     expect(await Promise.all([list({}), list(more)]).then(([page, other]) => page === other)).toBe(false);
   const filtered = await Promise.all(Array.from({ length: 5 }, () => list({ types: ["order.filled"] })));
   expect(new Set(filtered).size).toBe(5);

@@ -9,6 +9,7 @@ import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, parseUuid, type Uuid } from "../std/id.ts";
 import { SharedReads } from "../std/shared-reads.ts";
+import { textBytesOf } from "../std/text-bytes.ts";
 import type { Transfers } from "../transfers/transfers.ts";
 import { ConfirmedCuts } from "./confirmed-cuts.ts";
 import { entriesOfProfile } from "./entries-of-profile.ts";
@@ -54,6 +55,8 @@ export interface EventFilter {
   /** Events behind this number. */
   readonly after: bigint;
   readonly limit: number;
+  /** The page ends before its objects have more text, in bytes: they may have ten kilobytes each. One event it has always. */
+  readonly mostBytes?: number | undefined;
 }
 
 export interface EventPage {
@@ -119,11 +122,14 @@ export function createEvents(options: Options): Events {
 const hasFilters = ({ types, objectId, profileId, createdFrom, createdBefore }: EventFilter): boolean =>
   (types ?? objectId ?? profileId ?? createdFrom ?? createdBefore) !== undefined;
 
-const pageName = ({ customerId, after, limit }: EventFilter): string => `${customerId}/${after}/${limit}`;
+const pageName = ({ customerId, after, limit, mostBytes }: EventFilter): string =>
+  `${customerId}/${after}/${limit}/${mostBytes}`;
 
 /** Events that one page with filters examines at most, and how many are read at once. */
 const MOST_EXAMINED = 10_000;
 const EXAMINED_AT_ONCE = 200;
+/** Of a page with a bound in bytes, objects that are read at once: those that have no room were read for nothing. */
+const OBJECTS_AT_ONCE = 40;
 
 /** An event with the time of its row. */
 interface Dated {
@@ -133,15 +139,17 @@ interface Dated {
 
 async function listEvents(parts: Parts, filter: EventFilter, isAwaited: () => boolean): Promise<EventPage> {
   const source = await sourceOf(parts, filter);
+  const { limit, mostBytes = Number.POSITIVE_INFINITY } = filter;
   const found: CustomerEvent[] = [];
+  let bytes = 0;
   let searchedTo = filter.after;
   for (let examined = 0; examined < MOST_EXAMINED && isAwaited(); ) {
     const { entries, isLast } = await source.next();
     for await (const event of matchingEvents(parts, filter, entries)) {
-      if (found.push(event) > filter.limit) {
-        const events = found.slice(0, filter.limit);
-        return { events, searchedTo: events.at(-1)?.number ?? searchedTo, isLast: false };
-      }
+      bytes += textBytesOf(event.object.value);
+      if (found.length === limit || (found.length > 0 && bytes > mostBytes))
+        return { events: found, searchedTo: found.at(-1)?.number ?? searchedTo, isLast: false };
+      found.push(event);
     }
     examined += entries.length;
     searchedTo = entries.at(-1)?.entry.number ?? searchedTo;
@@ -152,15 +160,16 @@ async function listEvents(parts: Parts, filter: EventFilter, isAwaited: () => bo
 
 async function* matchingEvents(
   parts: Parts,
-  { customerId, types, objectId, profileId, limit }: EventFilter,
+  { customerId, types, objectId, profileId, limit, mostBytes }: EventFilter,
   entries: readonly Dated[],
 ): AsyncGenerator<CustomerEvent> {
   const some = entries.filter(
     ({ entry }) => (types?.includes(entry.type) ?? true) && (objectId === undefined || entry.objectId === objectId),
   );
   const matching = profileId === undefined ? some : await entriesOfProfile(parts, customerId, profileId, some);
-  for (let begin = 0; begin < matching.length; begin += limit + 1)
-    yield* await withObjects(parts, customerId, matching.slice(begin, begin + limit + 1));
+  const atOnce = mostBytes === undefined ? limit + 1 : Math.min(limit + 1, OBJECTS_AT_ONCE);
+  for (let begin = 0; begin < matching.length; begin += atOnce)
+    yield* await withObjects(parts, customerId, matching.slice(begin, begin + atOnce));
 }
 
 async function withObjects(parts: Parts, customerId: CustomerId, entries: readonly Dated[]): Promise<CustomerEvent[]> {

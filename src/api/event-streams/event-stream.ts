@@ -44,14 +44,12 @@ const BOUNDS: StreamBounds = {
   stalledMs: 30_000,
 };
 
-/** A page of a stream: each may hold one that nobody takes, so those of many streams are smaller. One event is always sent. */
+/** A page of a stream: each may hold one that nobody takes, so those of many streams are smaller. */
 const PAGE = {
-  ofFew: { events: 500, bytes: 512 * 1024 },
-  ofMany: { events: 100, bytes: 64 * 1024 },
+  ofFew: { limit: 500, mostBytes: 512 * 1024 },
+  ofMany: { limit: 100, mostBytes: 64 * 1024 },
 };
 const FEW_STREAMS = 50;
-/** Of an event, as long as none was sent: what is read and does not fit is read again. */
-const LARGE_EVENT_BYTES = 10 * 1024;
 /** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
 const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };
 /**
@@ -133,8 +131,6 @@ class Streams {
   readonly #waiters: Waiters;
   readonly #reads: FairAdmission;
   readonly #searches: FairAdmission;
-  /** How large a customer's last events were, on average. */
-  readonly #eventBytesOf = new Map<CustomerId, number>();
   /** What a customer's last search took. */
   readonly #searchMsOf = new Map<CustomerId, number>();
   readonly #all = new Set<Stream>();
@@ -192,12 +188,12 @@ class Streams {
     }
   }
 
-  async *#read(stream: Stream, filter: Omit<EventFilter, "limit">): AsyncGenerator<Buffer> {
+  async *#read(stream: Stream, filter: Omit<EventFilter, "limit" | "mostBytes">): AsyncGenerator<Buffer> {
     let { after } = filter;
     yield Buffer.from(RETRY);
     let sentAtMs = performance.now();
     while (!stream.isEnding) {
-      const page = await this.#page(stream, { ...filter, after, limit: this.#limitOf(filter.customerId) });
+      const page = await this.#page(stream, { ...filter, after, ...this.#most });
       if (page === undefined) return;
       after = page.searchedTo;
       if (page.messages.length > 0) {
@@ -216,12 +212,6 @@ class Streams {
 
   get #most(): typeof PAGE.ofFew {
     return this.#all.size <= FEW_STREAMS ? PAGE.ofFew : PAGE.ofMany;
-  }
-
-  #limitOf(customerId: CustomerId): number {
-    const { events, bytes } = this.#most;
-    const eventBytes = this.#eventBytesOf.get(customerId) ?? LARGE_EVENT_BYTES;
-    return Math.max(1, Math.min(events, Math.floor(bytes / eventBytes)));
   }
 
   /** News wakes all streams of a customer in one turn. A page that was begun before may lack the news, so it is not shared. */
@@ -269,15 +259,8 @@ class Streams {
   async #list(filter: EventFilter, isAwaited: () => boolean): Promise<Page> {
     const { events, searchedTo, isLast } = await this.#options.events.list(filter, isAwaited);
     const bodies = await eventBodies(events, filter.customerId, this.#options, this.#dialect);
-    const messages = firstWithin(
-      this.#most.bytes,
-      bodies.map((body) => Buffer.from(this.#message(body))),
-    );
-    const bytes = Buffer.concat(messages);
-    if (messages.length > 0) this.#eventBytesOf.set(filter.customerId, bytes.length / messages.length);
-    const isWhole = messages.length === bodies.length;
-    const last = events[messages.length - 1]?.number ?? searchedTo;
-    return { messages: bytes, searchedTo: isWhole ? searchedTo : last, isLast: isWhole && isLast };
+    const messages = Buffer.from(bodies.map((body) => this.#message(body)).join(""));
+    return { messages, searchedTo, isLast };
   }
 
   #message(body: Static<typeof EventBody>): string {
@@ -286,7 +269,7 @@ class Streams {
 
   async #check(): Promise<void> {
     const nowMs = performance.now();
-    if (this.#all.size === 0) for (const known of [this.#searchMsOf, this.#eventBytesOf]) known.clear();
+    if (this.#all.size === 0) this.#searchMsOf.clear();
     for (const stream of this.#all) {
       if (!(await stream.request.server.isStillGranted(stream.request))) this.#end(stream);
       else if (this.#isStalled(stream, nowMs)) stream.reply.raw.destroy();
@@ -312,16 +295,6 @@ class Streams {
     clearInterval(this.#timer);
     for (const stream of this.#all) this.#end(stream);
   }
-}
-
-/** The first message, and those behind it that fit as well. */
-function firstWithin(mostBytes: number, messages: readonly Buffer[]): readonly Buffer[] {
-  let bytes = 0;
-  const end = messages.findIndex(({ length }, place) => {
-    bytes += length;
-    return place > 0 && bytes > mostBytes;
-  });
-  return end < 0 ? messages : messages.slice(0, end);
 }
 
 /** The number behind which the stream begins: that of the last event that the reader has, or what it asks for. */

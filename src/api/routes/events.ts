@@ -227,6 +227,7 @@ function filterOf(
     createdBefore: created.before,
     after: after ?? BigInt(query.after_number ?? 0),
     limit,
+    mostBytes: undefined,
   };
 }
 

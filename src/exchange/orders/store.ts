@@ -76,9 +76,10 @@ const CONDITIONS = {
 
 /**
  * Open orders are few among all that a customer ever had, so they are found by the tables that hold no others. An array
- * makes PostgreSQL begin there, whatever it believes about the size of these tables.
+ * makes PostgreSQL begin there, whatever it believes about the size of these tables. Those that are named are found by name.
  */
 function statusCondition(status: OrderStatus, customerId: CustomerId, filter: OpenFilter): Sql {
+  if (filter.ids !== undefined || filter.refIds !== undefined) return sql`status = ${status}`;
   switch (status) {
     case "PENDING_SUBMISSION":
       return sql`status = ${status} and id = any(array(select id from pending_order where customer_id = ${customerId}))`;
@@ -90,8 +91,10 @@ function statusCondition(status: OrderStatus, customerId: CustomerId, filter: Op
   }
 }
 
-/** The part of a filter that booked_order can answer. */
+/** The part of a filter that booked_order can answer, or that makes it superfluous. */
 interface OpenFilter extends ListOptions {
+  readonly ids?: readonly string[];
+  readonly refIds?: readonly string[];
   readonly profileId?: string;
   readonly market?: string;
   readonly from?: Uuid;

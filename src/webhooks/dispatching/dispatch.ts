@@ -163,7 +163,6 @@ export class Dispatch {
       this.#options.log({ kind: "unreadable", webhookId: webhook.id, error });
     }
     for (const id of this.#unreadable.keys()) if (!active.has(id)) this.#unreadable.delete(id);
-    this.#reads.forgetAllBut(active);
   }
 
   #open(line: Line): void {

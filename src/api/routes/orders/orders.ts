@@ -45,9 +45,15 @@ const INDEXED = ["profile_id", ...ANNOTATION_FILTERS.names];
 
 type Asked = Readonly<Record<string, unknown>>;
 
-/** Orders have no index by market or status. Those in a book are found in a small table of their own. */
-const walks = ({ status, market }: Asked): boolean =>
-  !BOOKED.has(status) && (market !== undefined || status !== undefined);
+/**
+ * Orders have no index by market or status. Those in a book are found in a table of their own, which may have a hundred
+ * thousand of a customer, and only their status and time have an index there.
+ */
+function walks(query: Asked): boolean {
+  const { status, market, ref_ids: refIds } = query;
+  if (!BOOKED.has(status)) return market !== undefined || status !== undefined || isBySeveral(query, INDEXED);
+  return refIds === undefined && ["market", ...INDEXED].some((name) => query[name] !== undefined);
+}
 const BOOKED: ReadonlySet<unknown> = new Set(["OPEN", "SUBMITTED"]);
 
 export function orderRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find">): void {
@@ -173,7 +179,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
     {
       config: {
         scope: "exchange:read_order",
-        walks: (query) => walks(query) || isBySeveral(query, INDEXED),
+        walks,
       },
       schema: {
         operationId: "listOrders",
@@ -195,7 +201,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
     {
       config: {
         scope: "exchange:read_order",
-        walks: (query) => walks(query) || isBySeveral({ ...query, profile_id: true }, INDEXED),
+        walks: (query) => walks({ ...query, profile_id: true }),
       },
       schema: {
         operationId: "listProfileOrders",

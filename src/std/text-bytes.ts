@@ -1,0 +1,8 @@
+/** What the texts of a value have in UTF-8, its names included: about what it has as JSON, without making that. */
+export function textBytesOf(value: unknown): number {
+  if (typeof value === "string") return Buffer.byteLength(value);
+  if (typeof value !== "object" || value === null) return 0;
+  let bytes = 0;
+  for (const [name, part] of Object.entries(value)) bytes += name.length + textBytesOf(part);
+  return bytes;
+}
