@@ -171,4 +171,9 @@ test("a database that is migrated stays as it is, and the role that gets privile
     stdout: "",
     stderr: 'the role "nobody at all" does not exist: create it first (create role ... login password ...)\n',
   });
+  // In the address of the database the role is escaped.
+  const address = new URL(urlOf(db));
+  address.username = "nobody%40all";
+  vi.stubEnv("PARBOOK_DATABASE_URL", address.href);
+  expect((await run(["migrate"])).stderr).toMatch(/^the role "nobody@all" does not exist: /);
 });

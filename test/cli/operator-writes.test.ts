@@ -208,9 +208,11 @@ test("the writes of the last day are listed, of an earlier time with --since, an
   const whatOf = async (...options: string[]): Promise<string[]> =>
     (await recordOf<{ items: { what: string }[] }>("audit", "writes", ...options)).items.map(({ what }) => what);
   expect(await whatOf()).toContain("transfer");
+  const { id } = await recordOf<{ id: string }>("deposit", ...of("USD", "1"));
   await db.owner.rows("update batch set at = at - interval '25 hours'");
   expect(await whatOf()).toEqual([]);
   expect(await whatOf("--ref", "chain-1")).toEqual(["transfer"]);
+  expect(await whatOf("--id", id)).toEqual(["transfer"]);
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
   expect(await whatOf("--since", hoursAgo(26))).toContain("transfer");
   expect(await whatOf("--since", hoursAgo(24))).toEqual([]);

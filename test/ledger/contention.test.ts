@@ -9,6 +9,7 @@ import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
+import { until } from "../support/until.ts";
 
 let db: TestDatabase;
 let ours: TestLane;
@@ -85,6 +86,34 @@ test("two lanes that contend for the same accounts fail no command", async () =>
   const sum = (await availableUsd(db.database, profiles)).reduce((total, amount) => total + Number(amount), 0);
   expect(sum).toBe(6_000);
   expect([...ours.events, ...theirs.events].some(({ kind }) => kind === "command_failed")).toBe(false);
+});
+
+test("a batch that is refused because another lane was first costs no session, and its number is used again", async () => {
+  const [[one, other], [to, apart, aside]] = [newProfiles(2), newProfiles(3)];
+  await ours.fund([one, other, apart], "10");
+  const sessions = async () =>
+    (await db.owner.rows<{ pid: number }>("select pid from pg_stat_activity where application_name = 'parbook lane'"))
+      .map(({ pid }) => pid)
+      .sort();
+  const voids = () => db.owner.rows("select slot, n from batch where void order by slot, n");
+  const before = [await sessions(), await voids()];
+  // Each is refused once: then its rows are locked before they are decided on.
+  for (const from of [one, other]) {
+    await ours.lane.execute(movement({ from, to: aside, amount: "1" }));
+    await theirs.lane.execute(movement({ from, to, amount: "1" }));
+    // Decided on what it had before, and the one behind it on a batch that never was.
+    const first = ours.lane.execute(movement({ from, to: aside, amount: "1" }));
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    const second = ours.lane.execute(movement({ from: apart, to: aside, amount: "1" }));
+    expect([(await first).kind, (await second).kind]).toEqual(["done", "done"]);
+  }
+  const recovered = () => ours.events.filter(({ kind }) => kind === "recovered");
+  await until("both are noted", () => recovered().length === 2);
+  expect(recovered()).toEqual(
+    Array(2).fill({ kind: "recovered", slot: expect.any(Number), committed: 0, again: expect.any(Number), voided: 0 }),
+  );
+  expect([await sessions(), await voids()]).toEqual(before);
+  expect(await availableUsd(db.database, [one, other, to, apart, aside])).toEqual(["7", "7", "2", "8", "6"]);
 });
 
 test("a lane that stands still while its rows are locked holds up another for little more than a second", async () => {

@@ -79,7 +79,14 @@ test("every number is served under its name, in seconds and dollars", async () =
 
 test("of a database that is away nothing is served but that", async () => {
   expect(await served(undefined)).toEqual(["parbook_database_up 0"]);
-  expect(await served({ ...SEEN, archiveFailing: undefined })).not.toContain("parbook_wal_archive_failing 1");
+});
+
+test("whether archiving fails is 1 or 0, and missing without an archive", async () => {
+  const failing = async (archiveFailing: boolean | undefined): Promise<string[]> =>
+    (await served({ ...SEEN, archiveFailing })).filter((line) => line.startsWith("parbook_wal_archive_failing"));
+  expect(await failing(true)).toEqual(["parbook_wal_archive_failing 1"]);
+  expect(await failing(false)).toEqual(["parbook_wal_archive_failing 0"]);
+  expect(await failing(undefined)).toEqual([]);
 });
 
 test("conversions are due since their delay was over, and closed ones are not; 10,000 are counted, the oldest first", async () => {

@@ -17,6 +17,8 @@ test("findings are shown with what is so, why it matters and what changes it; th
     finding("role", "the service's role can change or remove rows of posting: it was granted update", "use another"),
     finding("role", "it has CREATEROLE", "use another"),
     finding("archive-off", "archive_mode is off", "archive the log (docs/backup.md)"),
+    finding("secret-files", "a.json has mode 644", "chmod 600 a.json"),
+    finding("secret-files", "key.pem has mode 640", "chmod 600 key.pem"),
     ...accept([finding("no-standby", "the database has no standby", "add two")], new Set(["no-standby"])),
   ];
   expect(shown(report(findings), { isComplete: false, columns: 60 })).toEqual([
@@ -31,11 +33,18 @@ test("findings are shown with what is so, why it matters and what changes it; th
     "grey|         A restore ends at the last backup.",
     "         -> archive the log (docs/backup.md)",
     "",
+    "yellow|warning  secret-files: a.json has mode 644",
+    "yellow|         key.pem has mode 640",
+    "grey|         Other users of the machine can read or replace",
+    "grey|         them.",
+    "         -> chmod 600 a.json",
+    "         -> chmod 600 key.pem",
+    "",
     "cyan|accepted no-standby: the database has no standby",
     "grey|         What was answered is lost with the database's",
     "grey|         machine.",
     "",
-    "red|Not fit for production, with 2 fatal, 1 warning, 1 note; 2 checks found nothing (--all).",
+    "red|Not fit for production, with 2 fatal, 3 warnings, 1 note; 2 checks found nothing (--all).",
   ]);
 });
 

@@ -2,15 +2,23 @@
 import { serverError } from "../../postgres/database.ts";
 import type { Claim } from "../decision.ts";
 
-const CONTENTION_CONSTRAINTS = [
-  "rows_changed_meanwhile",
-  "claim_pkey",
-  "claims_already_made",
-  "chain_broken",
-  "clock_ahead",
-  "too_late",
-  "batch_pkey",
-];
+/** Another process was first with a row or a claim. */
+const CONFLICT_CONSTRAINTS = ["rows_changed_meanwhile", "claim_pkey", "claims_already_made"];
+const CONTENTION_CONSTRAINTS = [...CONFLICT_CONSTRAINTS, "chain_broken", "clock_ahead", "too_late", "batch_pkey"];
+
+/**
+ * Whether PostgreSQL refused a batch because another process was first with what it has. Then it is known not to have
+ * committed, whereas slot, session and clocks are as they were.
+ * @param claims the batch's: their unique indexes may have rejected it
+ */
+export function isConflict(error: Error, claims: readonly Claim[]): boolean {
+  const constraint = serverError(error)?.constraint;
+  if (constraint === undefined) return false;
+  return CONFLICT_CONSTRAINTS.includes(constraint) || isKeptBy(constraint, claims);
+}
+
+const isKeptBy = (constraint: string, claims: readonly Claim[]): boolean =>
+  claims.some(({ keptBy }) => keptBy?.index.constraint === constraint);
 
 /**
  * Whether a batch failed because of concurrent work, so that a retry may succeed.
@@ -20,7 +28,7 @@ export function isContention(error: Error, claims: readonly Claim[]): boolean {
   const sent = serverError(error);
   if (sent === undefined) return false;
   if (sent.constraint !== undefined && CONTENTION_CONSTRAINTS.includes(sent.constraint)) return true;
-  if (claims.some(({ keptBy }) => keptBy?.index.constraint === sent.constraint)) return true;
+  if (sent.constraint !== undefined && isKeptBy(sent.constraint, claims)) return true;
   // Deadlock, serialisation, lock not available, statement timed out, terminated by timeout.
   return ["40P01", "40001", "55P03", "57014", "25P03"].includes(sent.code);
 }

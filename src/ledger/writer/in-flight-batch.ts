@@ -1,8 +1,9 @@
 /** A batch that was sent and whose outcome is not known yet. */
 import type { Database } from "../../postgres/database.ts";
+import type { Claim } from "../decision.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { guardsOf } from "./batch.ts";
-import { isContention } from "./batch-conflicts.ts";
+import { isConflict, isContention } from "./batch-conflicts.ts";
 import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch, LaneEvent } from "./lane-options.ts";
 import type { Link } from "./slot-chain.ts";
@@ -25,9 +26,13 @@ export function committed({ link: { slot, n, hash }, content, decided, sentMs }:
 
 /** What the log says about one that failed. */
 export function failed({ link: { slot, n }, decided }: InFlightBatch, error: Error): LaneEvent {
-  const claims = decided.flatMap(({ pending }) => pending.claims);
-  return { kind: "batch_failed", slot, n, error, isContention: isContention(error, claims) };
+  return { kind: "batch_failed", slot, n, error, isContention: isContention(error, claimsOf(decided)) };
 }
+
+/** Whether it is known not to have committed, and the session to go on. */
+export const isRefused = ({ decided }: InFlightBatch, error: Error): boolean => isConflict(error, claimsOf(decided));
+
+const claimsOf = (decided: InFlightBatch["decided"]): Claim[] => decided.flatMap(({ pending }) => pending.claims);
 
 /** The key names of rows whose version is not the one that was decided on: another process changed them. */
 export async function movedRows(database: Database, { content }: InFlightBatch, slot: number): Promise<string[]> {

@@ -37,6 +37,8 @@ export class LaneConnection {
   readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
   #client: pg.Client | undefined;
+  /** Whether all that was sent up to now has been answered, in whatever way. */
+  #answered: Promise<unknown> = Promise.resolve();
 
   /**
    * @param onLost called when an open connection breaks, not when it is dropped or closed. Any warning breaks the
@@ -69,7 +71,20 @@ export class LaneConnection {
 
   /** Pipelines a batch behind those already sent. Resolves when it has committed. */
   async send(flight: InFlightBatch): Promise<void> {
-    await must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
+    const answer = must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
+    this.#answered = answer.catch(() => undefined);
+    await answer;
+  }
+
+  /** Waits for the answers to all that was sent. @returns whether they have come and the connection is still open */
+  async isAnswered(mostMs: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(() => resolve(false), mostMs);
+    });
+    const haveCome = await Promise.race([this.#answered.then(() => true), late]);
+    clearTimeout(timer);
+    return haveCome && this.isOpen;
   }
 
   /** The statement that commits a batch, here or in a transaction. Its time bounds are checked by the database's clock. */

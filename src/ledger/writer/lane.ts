@@ -23,7 +23,7 @@ import { isContention } from "./batch-conflicts.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
 import { Decider, type Decisions } from "./decider.ts";
-import { committed, dispatch, failed, type InFlightBatch, movedRows } from "./in-flight-batch.ts";
+import { committed, dispatch, failed, type InFlightBatch, isRefused, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
 import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState, LIMITS } from "./lane-options.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
@@ -298,33 +298,36 @@ export class Lane {
   #onFailure(batch: InFlightBatch, error: Error): void {
     if (!this.#inFlight.includes(batch)) return;
     this.#log(failed(batch, error));
-    this.#recover();
+    this.#recover(batch === this.#inFlight[0] && isRefused(batch, error));
   }
 
   /** The only recovery path, whatever failed: resolve the batches in flight, clear the cache, decide again under lock. */
-  #recover(): void {
+  #recover(isFirstRefused = false): void {
     if (this.#state === "recovering" || this.#state === "closed") return;
     this.#state = "recovering";
-    this.#background = ignoreLaneClosed(this.#recoverAll());
+    this.#background = ignoreLaneClosed(this.#recoverAll(isFirstRefused));
   }
 
-  async #recoverAll(): Promise<void> {
+  async #recoverAll(isFirstRefused: boolean): Promise<void> {
     const batches = this.#inFlight;
     this.#inFlight = [];
-    this.#connection.drop();
-    const lost = await this.#resolve(batches);
+    // With the first, those behind it are refused. A new session would take round trips in which everybody's writes wait.
+    const goesOn = isFirstRefused && (await this.#connection.isAnswered(LIMITS.inFlightMs));
+    if (goesOn) this.#slot.rewind(batches);
+    else this.#connection.drop();
+    const lost = goesOn ? batches : await this.#resolve(batches);
     const again = lost.flatMap(({ decided }) => decided.map(({ pending }) => pending));
     await this.#retryWhileAway(async () => {
-      await this.#slot.renewOrTake();
+      if (!goesOn) await this.#slot.renewOrTake();
       // Rows that another process changed under the lost batch are likely to be changed again.
       const moved = lost[0] === undefined ? [] : await movedRows(this.#database, lost[0], this.#slot.number);
       for (const name of moved) this.#contested.add(name);
-      await this.#connection.open();
+      if (!this.#connection.isOpen) await this.#connection.open();
     });
     this.#decider.reset();
     await this.#decideUnderLock(again);
     const all = batches.reduce((sum, { decided }) => sum + decided.length, 0);
-    const counts = { committed: all - again.length, again: again.length, voided: lost.length };
+    const counts = { committed: all - again.length, again: again.length, voided: goesOn ? 0 : lost.length };
     this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });
     this.#resume("recovering");
   }

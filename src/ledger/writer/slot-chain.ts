@@ -61,6 +61,11 @@ export class Slot {
     return link;
   }
 
+  /** After all these batches were refused: the next one has the number of the first. */
+  rewind([first]: readonly { readonly link: Link }[]): void {
+    if (first !== undefined) this.#lastSent = { n: first.link.n - 1n, hash: first.link.previous };
+  }
+
   /**
    * Whether a batch of ours has committed. The answer is final: if not, its number is now void; if so, the batch is
    * durable. The next batch follows whatever is found. If another process has the number, it has the slot too, and a
