@@ -219,6 +219,19 @@ test("the writes of the last day are listed, of an earlier time with --since, an
   await db.owner.rows("update batch set at = at + interval '25 hours'");
 });
 
+test("the writes of several nodes are listed in the order of their times", async () => {
+  const keys = async () =>
+    (await recordOf<{ items: { at: string; key: string }[] }>("audit", "writes")).items.map(({ at, key }) => [at, key]);
+  const before = await keys();
+  // As if a later slot had been the earlier one.
+  await db.owner.rows("update batch set at = at - n * interval '1 minute'");
+  const reordered = await keys();
+  await db.owner.rows("update batch set at = at + n * interval '1 minute'");
+  expect(reordered.map(([at]) => at)).toEqual(reordered.map(([at]) => at).sort());
+  expect(reordered[0]?.[1]).not.toBe(before[0]?.[1]);
+  expect(reordered.map(([, key]) => key).sort()).toEqual(before.map(([, key]) => key).sort());
+});
+
 const NOBODY = "0190d5a4-0000-7000-8000-000000000002";
 
 test("the operator sets fees, and a rejected change says why", async () => {

@@ -29,7 +29,8 @@ const ENGINE_TABLES: ReadonlySet<string> = new Set(["market_head", "customer_vol
 
 export function addWrites(audit: Command): void {
   const writes = addCommand(audit, "writes", {
-    summary: "list each write, and who made it: client, token, address, operation, or operator; oldest first",
+    summary:
+      "list each write, and who made it: client, token, address, operation, or operator; oldest first on each page",
     examples: [
       "audit writes --client acme",
       "audit writes --ref payout-0042 --json",
@@ -66,7 +67,9 @@ async function list(
   };
   const from = (since?.getTime() ?? (everything ? 0 : clock.now() - DAY_MS)) as Instant;
   const { writes, next } = await listAllWrites(database, { since: from, after, limit: LIST_LIMIT, isWanted });
-  const all = next === undefined ? [...writes, ...(await unsealedWrites(database)).filter(isWanted)] : writes;
+  const sealed = next === undefined ? [...writes, ...(await unsealedWrites(database)).filter(isWanted)] : [...writes];
+  // They are read slot by slot, and each node has one.
+  const all = sealed.sort((a, b) => a.at - b.at);
   const about = await readDetails(database, all);
   const more = next && `${next.slot}/${next.batch}`;
   const rows = all.map((write, i) => rowOf(write, about[i]));
