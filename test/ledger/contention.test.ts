@@ -92,10 +92,15 @@ test("a batch that is refused because another lane was first costs no session, a
   const [[one, other], [to, apart, aside]] = [newProfiles(2), newProfiles(3)];
   await ours.fund([one, other, apart], "10");
   const sessions = async () =>
-    (await db.owner.rows<{ pid: number }>("select pid from pg_stat_activity where application_name = 'parbook lane'"))
+    (
+      await db.owner.rows<{ pid: number }>(
+        `select pid from pg_stat_activity where datname = current_database() and application_name = 'parbook lane'`,
+      )
+    )
       .map(({ pid }) => pid)
       .sort();
   const voids = () => db.owner.rows("select slot, n from batch where void order by slot, n");
+  await until("those of the lanes before are gone", async () => (await sessions()).length === 2);
   const before = [await sessions(), await voids()];
   // Each is refused once: then its rows are locked before they are decided on.
   for (const from of [one, other]) {
