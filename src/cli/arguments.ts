@@ -10,7 +10,7 @@ import type { Brand } from "../std/brand.ts";
 import { parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
-import { isAsSeen } from "../std/printable.ts";
+import { isFullyVisible } from "../std/printable.ts";
 import { done, type Result } from "../std/result.ts";
 
 export function readUuid(text: string): Uuid {
@@ -55,9 +55,9 @@ export function readText(text: string): string {
   throw new InvalidArgumentError("Must have 1 to 100 characters.");
 }
 
-/** By it something is recorded once: a line end from a file, or a blank that was pasted along, must not make it another one. */
+/** Something is recorded once per reference: a line end from a file, or a pasted blank, must not make it another one. */
 export function readReference(text: string): string {
-  if (!isAsSeen(text)) throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end.");
+  if (!isFullyVisible(text)) throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end.");
   return readText(text);
 }
 
@@ -82,7 +82,7 @@ export function readAddress(text: string): string {
 export function readCustomerName(text: string): string {
   if (parseUuid(text) !== undefined)
     throw new InvalidArgumentError("Must not be a UUID, which commands take for an id.");
-  if (!isAsSeen(text) || text.includes("  "))
+  if (!isFullyVisible(text) || text.includes("  "))
     throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end or beside each other.");
   return composed(text);
 }

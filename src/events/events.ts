@@ -55,7 +55,7 @@ export interface EventFilter {
   /** Events behind this number. */
   readonly after: bigint;
   readonly limit: number;
-  /** The page ends before its objects have more text, in bytes: they may have ten kilobytes each. One event it has always. */
+  /** In bytes: the page ends before its objects, of up to ten kilobytes, have more text. It always has at least one event. */
   readonly mostBytes?: number | undefined;
 }
 
@@ -146,7 +146,7 @@ async function listEvents(parts: Parts, filter: EventFilter, isAwaited: () => bo
   for (let examined = 0; examined < MOST_EXAMINED && isAwaited(); ) {
     const { entries, isLast } = await source.next();
     for await (const event of matchingEvents(parts, filter, entries)) {
-      bytes += textBytesOf(event.object.value);
+      if (filter.mostBytes !== undefined) bytes += textBytesOf(event.object.value);
       if (found.length === limit || (found.length > 0 && bytes > mostBytes))
         return { events: found, searchedTo: found.at(-1)?.number ?? searchedTo, isLast: false };
       found.push(event);

@@ -14,8 +14,8 @@ export function printable(line: string): string {
   return line.replace(UNPRINTABLE, (character) => SHORT.get(character) ?? escaped(character));
 }
 
-/** Whether two texts that look alike here are the same: nothing in it is invisible, and no blank is at an end. */
-export const isAsSeen = (text: string): boolean => printable(text) === text && text.trim() === text;
+/** Whether the text has no invisible characters, and no blanks at its ends: then texts that differ look different. */
+export const isFullyVisible = (text: string): boolean => printable(text) === text && text.trim() === text;
 
 /** JSON with everything unprintable escaped. @returns undefined for values that JSON cannot express */
 export function printableJson(value: unknown): string | undefined {

@@ -1,4 +1,4 @@
-/** What the texts of a value have in UTF-8, its names included: about what it has as JSON, without making that. */
+/** The size of all texts in a value in UTF-8, property names included: roughly that of its JSON, without making that. */
 export function textBytesOf(value: unknown): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   if (typeof value !== "object" || value === null) return 0;

@@ -9,7 +9,7 @@ import type {
   Page,
   Post,
   Progress,
-  Read,
+  ReadEvent,
 } from "../../src/webhooks/queues/delivery-queue.ts";
 import { ObjectQueue } from "../../src/webhooks/queues/object-queue.ts";
 import { StrictQueue } from "../../src/webhooks/queues/strict-queue.ts";
@@ -31,15 +31,15 @@ export type Step =
 
 /** The customer's events, what is stored, and what the receiver has seen. */
 export class World {
-  readonly log: Read[] = [];
+  readonly log: ReadEvent[] = [];
   stored: Progress = NOTHING_YET;
   readonly rows = new Map<bigint, OpenRow>();
   readonly accepted = new Set<bigint>();
   now = 1_000_000 as Instant;
-  queue: DeliveryQueue<Read>;
-  inFlight: Post<Read>[] = [];
+  queue: DeliveryQueue<ReadEvent>;
+  inFlight: Post<ReadEvent>[] = [];
   writing: Changes | undefined;
-  reading: (Page<Read> & { readonly after: bigint }) | undefined;
+  reading: (Page<ReadEvent> & { readonly after: bigint }) | undefined;
   readonly failures = new Map<bigint, number>();
   hasCrashed = false;
   /** Of a batch by its first event: which events it had. */
@@ -51,7 +51,7 @@ export class World {
     this.queue = this.open();
   }
 
-  open(): DeliveryQueue<Read> {
+  open(): DeliveryQueue<ReadEvent> {
     // As a process does that begins to deliver: what is behind the place comes again.
     if (this.order !== "strict")
       for (const number of [...this.rows.keys()]) if (number > this.stored.readTo) this.rows.delete(number);
@@ -147,7 +147,7 @@ export class World {
     return true;
   }
 
-  expectAllowed(post: Post<Read>): void {
+  expectAllowed(post: Post<ReadEvent>): void {
     for (const number of post.numbers) {
       // An event that is recorded as accepted is not posted again, even after a crash.
       const isPassed = number <= this.stored.readTo && !this.rows.has(number);
@@ -158,7 +158,8 @@ export class World {
         expect(this.accepted.has(number)).toBe(false);
         expect(this.failures.get(number) ?? 0).toBeLessThan(10);
       }
-    const objects = (posts: readonly Post<Read>[]) => posts.flatMap(({ numbers }) => numbers.map((n) => this.of(n)));
+    const objects = (posts: readonly Post<ReadEvent>[]) =>
+      posts.flatMap(({ numbers }) => numbers.map((n) => this.of(n)));
     if (this.order === "per_object") {
       for (const { objectId, number } of objects([post])) {
         expect(objects(this.inFlight).map((event) => event.objectId)).not.toContain(objectId);
@@ -181,8 +182,8 @@ export class World {
     }
   }
 
-  of(number: bigint): Read {
-    return this.log[Number(number) - 1] as Read;
+  of(number: bigint): ReadEvent {
+    return this.log[Number(number) - 1] as ReadEvent;
   }
 
   answer(which: number, outcome: Outcome): void {

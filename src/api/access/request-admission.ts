@@ -4,7 +4,7 @@
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
 import { restMs } from "../../std/pause.ts";
-import { ThreadLoad } from "../../std/thread-load.ts";
+import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
 import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unsent-responses.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
@@ -39,8 +39,6 @@ const READS = { most: 1_000, atOnce: 16, alone: 6, share: 4, shortQueue: 128, ex
  * While the thread is busy the next one comes after a rest: one list after the other must not take most of the thread.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
-/** Of the time of the thread. */
-const BUSY = 0.8;
 
 /**
  * A customer alone may fill the ledger's batches. Beside others its share makes small batches: it keeps three quarters

@@ -67,9 +67,9 @@ async function list(
   };
   const from = (since?.getTime() ?? (everything ? 0 : clock.now() - DAY_MS)) as Instant;
   const { writes, next } = await listAllWrites(database, { since: from, after, limit: LIST_LIMIT, isWanted });
-  const sealed = next === undefined ? [...writes, ...(await unsealedWrites(database)).filter(isWanted)] : [...writes];
+  const unsealed = next === undefined ? (await unsealedWrites(database)).filter(isWanted) : [];
   // They are read slot by slot, and each node has one.
-  const all = sealed.sort((a, b) => a.at - b.at);
+  const all = [...writes, ...unsealed].sort((a, b) => a.at - b.at);
   const about = await readDetails(database, all);
   const more = next && `${next.slot}/${next.batch}`;
   const rows = all.map((write, i) => rowOf(write, about[i]));

@@ -59,7 +59,7 @@ test("a result has the lines as they were, and what became of each, and is read 
   expect(resultText(again, ({ result }) => result)).toBe(written);
 });
 
-test("a ref_id with what is not seen is not sent: mended, it would be another transfer", () => {
+test("a ref_id with an invisible character is rejected: once corrected, it would be paid again", () => {
   const payout = readPayout(`${HEAD}\n${line("one\u200b")}\n${line("t\u00a0wo")}\n${line(" three\u00a0")}\n`);
   expect(payout.wrong).toEqual([
     'line 2: ref_id "one\u200b" has an invisible character',

@@ -4,7 +4,7 @@
  */
 import { parse } from "csv-parse/sync";
 import { CHECKS } from "../../api/problems/field-formats.ts";
-import { isAsSeen } from "../../std/printable.ts";
+import { isFullyVisible } from "../../std/printable.ts";
 
 /** What became of a line. */
 export interface LineResult {
@@ -98,7 +98,7 @@ function brokenRule(name: string, value: string): string | undefined {
   if (value === "") return REQUIRED.includes(name) ? "is empty" : undefined;
   if (name.endsWith("_profile_id")) return CHECKS.profile_id(value);
   if (name === "amount") return CHECKS.amount(value);
-  if (name === "ref_id" && !isAsSeen(value)) return "has an invisible character";
+  if (name === "ref_id" && !isFullyVisible(value)) return "has an invisible character";
   if (value.includes("\0")) return "contains the character NUL";
   return Array.from(value).length > MOST_CHARACTERS ? `has more than ${MOST_CHARACTERS} characters` : undefined;
 }

@@ -37,7 +37,7 @@ export class LaneConnection {
   readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
   #client: pg.Client | undefined;
-  /** Whether all that was sent up to now has been answered, in whatever way. */
+  /** Settles when all that was sent so far has been answered, with success or failure. */
   #answered: Promise<unknown> = Promise.resolve();
 
   /**

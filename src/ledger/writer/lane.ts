@@ -311,7 +311,7 @@ export class Lane {
   async #recoverAll(isFirstRefused: boolean): Promise<void> {
     const batches = this.#inFlight;
     this.#inFlight = [];
-    // With the first, those behind it are refused. A new session would take round trips in which everybody's writes wait.
+    // Those behind the first are refused with it. During the round trips of a new session everybody's writes would wait.
     const goesOn = isFirstRefused && (await this.#connection.isAnswered(LIMITS.inFlightMs));
     if (goesOn) this.#slot.rewind(batches);
     else this.#connection.drop();

@@ -23,7 +23,7 @@ export interface FairAdmissionBounds {
   /** The longest expected wait in a longer queue, and the longest actual wait. */
   readonly expectedMs: number;
   readonly maxWaitMs: number;
-  /** For how long a request keeps its place beyond its end, by how long it took. Unset: it does not. */
+  /** How long a request keeps its place after its end, given how long it took. Unset: not at all. */
   readonly restMs?: (tookMs: number) => number;
 }
 
@@ -41,7 +41,7 @@ export const TRANSACTIONS: FairAdmissionBounds = {
   maxWaitMs: 5_000,
 };
 
-/** For work of our own, of which there is only so much: whoever waits, waits for as long as it takes. */
+/** For internal work, whose amount is bounded elsewhere: it waits without a time limit, and is never rejected. */
 export const PATIENT = {
   most: Number.POSITIVE_INFINITY,
   shortQueue: Number.POSITIVE_INFINITY,

@@ -2,12 +2,12 @@
 import { type DeliverableWebhook, isOfType, type WebhookId } from "../../customers/webhooks/webhook.ts";
 import { type CustomerEvent, EVENT_TYPES, type EventId, type EventType } from "../../events/events.ts";
 import type { Instant } from "../../std/clock.ts";
-import type { DeliveryQueue, QueueOptions, Read } from "../queues/delivery-queue.ts";
+import type { DeliveryQueue, QueueOptions, ReadEvent } from "../queues/delivery-queue.ts";
 import { ObjectQueue } from "../queues/object-queue.ts";
 import { StrictQueue } from "../queues/strict-queue.ts";
 
 /** An event with the body that is posted. */
-export interface QueuedEvent extends Read {
+export interface QueuedEvent extends ReadEvent {
   readonly id: EventId;
   readonly body: string;
 }

@@ -1,12 +1,12 @@
 /**
  * How many deliveries there are a second: of a customer's webhooks together, and of all. Signing, posting and writing them
  * costs the thread that also answers the API, so there are fewer when that thread has little time left. A large one counts as
- * several, of its customer the more, the less time there is: small ones keep their number.
+ * several; the less time there is, the more a large one counts for its customer.
  *
  * Both are the generic cell rate algorithm: a time at which as much may be taken at once as at the beginning.
  */
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { ThreadLoad } from "../../std/thread-load.ts";
+import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
 
 export const MOST_PER_SECOND = 2_500;
 /** However busy the thread is: deliveries go on. */
@@ -20,8 +20,7 @@ const MOST_IN_A_TURN = 16;
 const MOST_BYTES_IN_A_TURN = 128 * 1024;
 /** What was not taken for so long may be taken at once. */
 const BURST_MS = 100;
-/** Of the time of the thread. Above it there are fewer, and below the other one more. */
-const BUSY = 0.8;
+/** Of the time of the thread: below it there are more again, and above BUSY fewer. */
 const FREE = 0.7;
 const FEWER = 0.8;
 const MORE = 1.1;

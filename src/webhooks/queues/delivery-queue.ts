@@ -13,7 +13,7 @@ export interface Numbered {
 }
 
 /** An event that was read. */
-export interface Read extends Numbered {
+export interface ReadEvent extends Numbered {
   /** What its body has. */
   readonly bytes: number;
 }
@@ -86,7 +86,7 @@ export interface QueueOptions {
   readonly mostAccepted?: number;
 }
 
-export interface DeliveryQueue<Event extends Read> {
+export interface DeliveryQueue<Event extends ReadEvent> {
   readonly inFlight: number;
   /** Events and rows in memory. */
   readonly size: number;
@@ -122,7 +122,7 @@ export const MOST_ROWS = 1_000;
 /** Accepted behind the place: beyond it, what holds the place up gets a row. Written with each progress, in 8 bytes each. */
 export const MOST_ACCEPTED = 200;
 export const PAGE_SIZE = 100;
-/** A batch ends before it has more than so much: it is signed and posted at once. One event it has always. */
+/** A batch ends before it has more than so much: it is signed and posted at once. It always has at least one event. */
 export const MOST_BATCH_BYTES = 128 * 1024;
 /** So much is read ahead for a receiver that fails. */
 export const PAGE_SIZE_WHILE_FAILING = 10;

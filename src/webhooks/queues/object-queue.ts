@@ -27,7 +27,7 @@ import {
   type Post,
   type Progress,
   type QueueOptions,
-  type Read,
+  type ReadEvent,
 } from "./delivery-queue.ts";
 import { OpenRows } from "./open-rows.ts";
 import { ProgressChanges } from "./progress-changes.ts";
@@ -44,7 +44,7 @@ interface Waiting<Event> {
 /** While a post hangs the place stays before it, and what is accepted behind it has to be kept. So it gets a row. */
 const HANGS_AFTER_MS = 1_000;
 
-export class ObjectQueue<Event extends Read> implements DeliveryQueue<Event> {
+export class ObjectQueue<Event extends ReadEvent> implements DeliveryQueue<Event> {
   readonly #isOrdered: boolean;
   readonly #random: () => number;
   readonly #mostRows: number;

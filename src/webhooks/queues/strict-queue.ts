@@ -23,7 +23,7 @@ import {
   type Post,
   type Progress,
   type QueueOptions,
-  type Read,
+  type ReadEvent,
 } from "./delivery-queue.ts";
 import { OpenRows } from "./open-rows.ts";
 import { ProgressChanges } from "./progress-changes.ts";
@@ -31,7 +31,7 @@ import { ReadAhead } from "./read-ahead.ts";
 import { Receiver } from "./receiver.ts";
 import { failedRow } from "./retry-schedule.ts";
 
-export class StrictQueue<Event extends Read> implements DeliveryQueue<Event> {
+export class StrictQueue<Event extends ReadEvent> implements DeliveryQueue<Event> {
   readonly #random: () => number;
   readonly #receiver: Receiver;
   readonly #rows: OpenRows;
@@ -214,7 +214,7 @@ export class StrictQueue<Event extends Read> implements DeliveryQueue<Event> {
 }
 
 /** Of a batch that begins with these events. */
-function lastOfBatch<Event extends Read>(events: readonly Event[]): Event | undefined {
+function lastOfBatch<Event extends ReadEvent>(events: readonly Event[]): Event | undefined {
   let bytes = 0;
   const end = events.findIndex((event, place) => {
     bytes += event.bytes;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { CustomerEvent, EventPage } from "../../events/events.ts";
 import { pause } from "../../std/pause.ts";
-import { listAtPace } from "./searches.ts";
+import { listAtPace } from "./event-reads.ts";
 
 const FILTER = { customerId: "ann" as CustomerId, after: 0n, limit: 1 };
 
