@@ -44,12 +44,8 @@ const BOUNDS: StreamBounds = {
   stalledMs: 30_000,
 };
 
-/** A page of a stream: each may hold one that nobody takes, so those of many streams are smaller. */
-const PAGE = {
-  ofFew: { limit: 500, mostBytes: 512 * 1024 },
-  ofMany: { limit: 100, mostBytes: 64 * 1024 },
-};
-const FEW_STREAMS = 50;
+/** A page of a stream: each may hold one that nobody takes, and streams that only begin, again and again, are served one each. */
+const PAGE = { limit: 100, mostBytes: 64 * 1024 };
 /** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
 const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };
 /**
@@ -193,7 +189,7 @@ class Streams {
     yield Buffer.from(RETRY);
     let sentAtMs = performance.now();
     while (!stream.isEnding) {
-      const page = await this.#page(stream, { ...filter, after, ...this.#most });
+      const page = await this.#page(stream, { ...filter, after, ...PAGE });
       if (page === undefined) return;
       after = page.searchedTo;
       if (page.messages.length > 0) {
@@ -210,15 +206,11 @@ class Streams {
     }
   }
 
-  get #most(): typeof PAGE.ofFew {
-    return this.#all.size <= FEW_STREAMS ? PAGE.ofFew : PAGE.ofMany;
-  }
-
   /** News wakes all streams of a customer in one turn. A page that was begun before may lack the news, so it is not shared. */
   #page(stream: Stream, filter: EventFilter): Promise<Page | undefined> {
-    const { types, objectId, profileId, customerId, after, limit } = filter;
+    const { types, objectId, profileId, customerId, after } = filter;
     if (types !== undefined || objectId !== undefined || profileId !== undefined) return this.#search(stream, filter);
-    const name = `${customerId} ${after} ${limit}`;
+    const name = `${customerId} ${after}`;
     const shared = this.#shared.get(name);
     if (shared !== undefined) {
       shared.readers.push(stream);
