@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { CommanderError } from "commander";
+import pg from "pg";
 import { expect, test } from "vitest";
 import { smallDisk } from "../../test/reliability/small-disk.ts";
 import { required } from "../../test/support/required.ts";
@@ -77,6 +78,15 @@ test("the innermost reason is shown for an unreachable database", () => {
   const away = new DatabaseAway("the database cannot be reached", { cause: new Error("pool", { cause: rejected }) });
   expect(failureOf(away).lines).toEqual([
     "the database cannot be reached (connect ECONNREFUSED ::1:5432): start it, or correct PARBOOK_DATABASE_URL",
+  ]);
+});
+
+test("a database without a connection left is not taken for one that is away", () => {
+  const full = Object.assign(new pg.DatabaseError("sorry, too many clients already", 0, "error"), { code: "53300" });
+  const away = new DatabaseAway("the database cannot be reached", { cause: full });
+  const why = "the database has no connection left (sorry, too many clients already)";
+  expect(failureOf(away).lines).toEqual([
+    `${why}: run fewer commands at once, or raise max_connections, or the connection limit of role and database`,
   ]);
 });
 

@@ -73,6 +73,7 @@ function stackOf(error: unknown): readonly string[] {
 }
 
 const READ_ONLY = "25006";
+const TOO_MANY_CONNECTIONS = "53300";
 
 function databaseAwayText(error: DatabaseAway): string {
   let cause: unknown = error;
@@ -80,6 +81,9 @@ function databaseAwayText(error: DatabaseAway): string {
   if (cause instanceof SessionUnfit) return cause.message;
   if (serverError(cause)?.code === READ_ONLY) {
     return "the database is read-only: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL";
+  }
+  if (serverError(cause)?.code === TOO_MANY_CONNECTIONS && !(error instanceof OutcomeUnknown)) {
+    return `the database has no connection left (${reasonOf(cause)}): run fewer commands at once, or raise max_connections, or the connection limit of role and database`;
   }
   if (error instanceof OutcomeUnknown) {
     return `${error.message} (${reasonOf(error.cause)}): check the outcome before you retry`;

@@ -197,7 +197,7 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
 test("no proxy without a bound on key updates offers TLS 1.3", async () => {
   const read = (name: string) => readFile(new URL(`../../ops/proxies/${name}`, import.meta.url), "utf8");
   const binds = (await read("haproxy.cfg")).match(/bind .* ssl .*/g);
-  expect(binds?.map((bind) => bind.includes(" ssl-max-ver TLSv1.2"))).toEqual([true, true]);
+  expect(binds?.map((bind) => bind.includes(" ssl-max-ver TLSv1.2"))).toEqual([true, true, true, true]);
   expect((await read("nginx.conf")).match(/ssl_protocols .*;/g)).toEqual(["ssl_protocols TLSv1.2;"]);
 });
 
@@ -228,6 +228,24 @@ for (const name of ["haproxy", "nginx"]) {
     expect(responses.map((response) => response.slice(0, 15))).toEqual(["HTTP/1.1 200 OK", "HTTP/1.1 200 OK"]);
   });
 }
+
+test("haproxy takes callers with IPv6 too, where an operator lets it", async (context) => {
+  const haproxy = must(PROXIES.haproxy, "a proxy");
+  required(context, existsSync(haproxy.program) ? undefined : "haproxy is not installed");
+  const started = await startNotingServers(TRUSTED);
+  servers = started;
+  const adapt: Proxy["adapt"] = (config, ports) =>
+    haproxy.adapt(
+      config
+        .replace(/# bind :::443 v6only ssl .*/, `bind [::1]:${ports.api} v6only`)
+        .replace(/# bind :::8443 v6only ssl .*/, `bind [::1]:${ports.auth} v6only`),
+      ports,
+    );
+  const front = await startProxy({ ...haproxy, adapt }, started);
+  for (const url of [`${front.api}/slow`, `${front.auth}/healthz`])
+    for (const host of ["127.0.0.1", "[::1]"])
+      expect((await fetch(url.replace("127.0.0.1", host))).status, `${url} of ${host}`).toBe(200);
+});
 
 test("behind haproxy addresses that hold half of a frontend do not take the other half", async (context) => {
   const haproxy = must(PROXIES.haproxy, "a proxy");
