@@ -77,9 +77,21 @@ class Log {
   }
 }
 
-async function start(log: Log, bounds: Partial<StreamBounds> = {}, verify: Verify = async () => READER): Promise<URL> {
+async function start(
+  log: Log,
+  bounds: Partial<StreamBounds> = {},
+  verify: Verify = async () => READER,
+  utilization = 0,
+): Promise<URL> {
   const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
-  const options = { events: log.events as Events, deliveries, exchange: {} as never, isTest: true, bounds };
+  const options = {
+    events: log.events as Events,
+    deliveries,
+    exchange: {} as never,
+    isTest: true,
+    bounds,
+    load: { utilization },
+  };
   const toy = await startToyApi((api) => eventStreamRoute(api, options), { verify });
   onTestFinished(() => toy.close());
   return new URL(`${toy.url}/v2/events/stream`);
@@ -301,6 +313,18 @@ test("a page with more behind it keeps its place for a while: streams that catch
   await until("thirty pages were read", () => log.reads >= before + 30, 60);
   // Two at a time, for 20 ms and a rest of 40: ten milliseconds each without it.
   expect((performance.now() - began) / 30).toBeGreaterThan(20);
+});
+
+test("while the thread is busy, streams that catch up rest for four times as long", async () => {
+  const log = new Log();
+  log.grow(1_000_000);
+  log.delayMs = 10;
+  const url = await start(log, {}, undefined, 0.81);
+  await Promise.all(Array.from({ length: 10 }, (_, i) => read(url, i)));
+  const [before, began] = [log.reads, performance.now()];
+  await until("twenty pages were read", () => log.reads >= before + 20, 60);
+  // Two at a time, for 10 ms and a rest of 80: fifteen milliseconds each on a thread that is not busy.
+  expect((performance.now() - began) / 20).toBeGreaterThan(35);
 });
 
 test("however many streams search for what is rare, two do at a time, and rest for half of it", async () => {

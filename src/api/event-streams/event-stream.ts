@@ -10,6 +10,7 @@ import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { EventFilter, EventPage } from "../../events/events.ts";
 import { pause, restMs } from "../../std/pause.ts";
+import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
@@ -54,15 +55,18 @@ const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30
  */
 const SEARCHES = { ...PAGES, atOnce: 2 };
 /**
- * A page with more behind it keeps its place for so many times longer than it took: a hundred streams that begin with the first
- * event have no other pace, and would take a processor each of service and database.
+ * A page with more behind it keeps its place for so many times longer than it took, and a search waits for so many times as
+ * long as the one before it took: a hundred streams that begin with the first event have no other pace, and would take a
+ * processor each of service and database. More while the thread is busy: what a reader's events cost when they are sent is
+ * not in the time that their page took.
  */
-const RESTS = 2;
+const RESTS = { ofPage: 2, ofSearch: 1, whileBusy: 4 };
 /** How long a reader waits before it connects again, in milliseconds. */
 const RETRY = "retry: 1000\n\n";
 
 interface StreamOptions extends Omit<EventRoutesOptions, "waiters"> {
   readonly bounds?: Partial<StreamBounds>;
+  readonly load?: Pick<ThreadLoad, "utilization">;
   /** For metrics. */
   readonly onCount?: ((open: number) => void) | undefined;
 }
@@ -124,6 +128,7 @@ class Streams {
   readonly #options: StreamOptions;
   readonly #dialect: ApiDialect;
   readonly #bounds: StreamBounds;
+  readonly #load: Pick<ThreadLoad, "utilization">;
   readonly #waiters: Waiters;
   readonly #reads: FairAdmission;
   readonly #searches: FairAdmission;
@@ -139,6 +144,7 @@ class Streams {
     this.#options = options;
     this.#dialect = dialect;
     this.#bounds = { ...BOUNDS, ...options.bounds };
+    this.#load = options.load ?? new ThreadLoad();
     const { all, ofCustomer } = this.#bounds.most;
     this.#waiters = new Waiters(this.#bounds.most);
     // With room for a page of every stream, even while one customer has its maximum of them.
@@ -232,7 +238,7 @@ class Streams {
         const page = await this.#list(filter, isAwaited);
         const tookMs = performance.now() - startedMs;
         resolve(page);
-        if (!page.isLast) await pause(restMs(tookMs, RESTS));
+        if (!page.isLast) await this.#rest(tookMs, RESTS.ofPage);
       });
       reading.then(() => resolve(undefined), reject);
     });
@@ -240,12 +246,16 @@ class Streams {
 
   #search(stream: Stream, filter: EventFilter): Promise<Page | undefined> {
     return this.#searches.run(filter.customerId, async () => {
-      await pause(restMs(this.#searchMsOf.get(filter.customerId) ?? 0, 1));
+      await this.#rest(this.#searchMsOf.get(filter.customerId) ?? 0, RESTS.ofSearch);
       const startedMs = performance.now();
       const page = await this.#list(filter, () => !stream.isEnding);
       this.#searchMsOf.set(filter.customerId, performance.now() - startedMs);
       return page;
     });
+  }
+
+  #rest(tookMs: number, times: number): Promise<void> {
+    return pause(restMs(tookMs, this.#load.utilization > BUSY ? times * RESTS.whileBusy : times));
   }
 
   async #list(filter: EventFilter, isAwaited: () => boolean): Promise<Page> {
