@@ -7,6 +7,8 @@ import { until } from "../../test/support/until.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
 import { ClockFault } from "../std/clock.ts";
+import { FairAdmission, PATIENT } from "../web/limits/fair-admission.ts";
+import { createAdmissions } from "./access/request-admission.ts";
 import { problemOf } from "./problems/rejection-problems.ts";
 import type { Api } from "./server.ts";
 
@@ -174,11 +176,21 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
 
 test("large bodies that are complete at the same time are parsed one in a turn", async () => {
   const taken: number[] = [];
+  const tookMs: number[] = [];
   let turn = 0;
-  toy = await startToyApi((api: Api) => {
-    const schema = { hide: true, body: Type.Object({ notes: Type.Array(Type.String()) }) };
-    api.post("/notes", { config: { scope: "public" }, schema }, async () => void taken.push(turn));
-  });
+  const restMs = (ms: number): number => {
+    tookMs.push(ms);
+    return 0;
+  };
+  const rests = { freeShare: 0, freeMs: 0, restMs };
+  const largeBodies = new FairAdmission({ ...PATIENT, atOnce: 16, alone: 16, share: 16, rests });
+  toy = await startToyApi(
+    (api: Api) => {
+      const schema = { hide: true, body: Type.Object({ notes: Type.Array(Type.String()) }) };
+      api.post("/notes", { config: { scope: "public" }, schema }, async () => void taken.push(turn));
+    },
+    { admissions: { ...createAdmissions(), largeBodies } },
+  );
   const body = JSON.stringify({ notes: Array(60).fill("x".repeat(1_000)) });
   const head = `POST /notes HTTP/1.1\r\nHost: toy\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
   let received = 0;
@@ -192,6 +204,7 @@ test("large bodies that are complete at the same time are parsed one in a turn",
     turn += 1;
   }
   expect(Math.max(...taken.map((one) => taken.filter((other) => other === one).length))).toBeLessThanOrEqual(2);
+  await until("all have ended their turns", () => tookMs.length === 20);
   for (const socket of sockets) socket.destroy();
 });
 

@@ -192,7 +192,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   api.decorate("countSent", countSentBy(options.limiter));
   api.removeAllContentTypeParsers();
   const turns = new RequestTurns();
-  parseJson(api, bulkAdmission, turns);
+  parseJson(api, { bulkAdmission, turns, largeBodies: admissions.largeBodies });
   // Fields of the request: a WeakMap beside it would cost more in garbage collection than the guard itself.
   api.decorateRequest("known", null);
   api.decorateRequest("verifiedAtMs", 0);
@@ -250,7 +250,14 @@ function prepareBulks(
 /** Larger ones are parsed in turns. */
 const SMALL_BODY_BYTES = 4_096;
 
-function parseJson(api: Api, bulkAdmission: BulkAdmission, turns: RequestTurns): void {
+function parseJson(
+  api: Api,
+  {
+    bulkAdmission,
+    turns,
+    largeBodies,
+  }: Pick<Admissions, "largeBodies"> & { bulkAdmission: BulkAdmission; turns: RequestTurns },
+): void {
   api.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
@@ -258,8 +265,14 @@ function parseJson(api: Api, bulkAdmission: BulkAdmission, turns: RequestTurns):
       rejectAmbiguousBody(request);
       const { bulk } = request.routeOptions.config;
       if (bulk !== undefined) await bulkAdmission.parse(request, bytes.length);
-      else if (bytes.length > SMALL_BODY_BYTES)
+      else if (bytes.length > SMALL_BODY_BYTES) {
+        const caller = callerOf(request);
+        await largeBodies.enter(caller);
         await new Promise<void>((parse) => turns.run(queueKey(request.ip), bodyCost(bytes.length), parse));
+        const startedMs = performance.now();
+        // Until the thread has also checked and rejected it, or begun what it asks for.
+        setImmediate(() => largeBodies.leave(caller, performance.now() - startedMs));
+      }
       return readJson(bytes, bulk?.maxValues);
     },
   );

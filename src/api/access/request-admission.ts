@@ -6,7 +6,7 @@ import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "f
 import { restMs } from "../../std/pause.ts";
 import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
 import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unsent-responses.ts";
-import { FairAdmission } from "../../web/limits/fair-admission.ts";
+import { FairAdmission, PATIENT } from "../../web/limits/fair-admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
 import { serializeLongPage } from "../requests/long-pages.ts";
 import { callerOf } from "./guard.ts";
@@ -36,9 +36,16 @@ const READS = { most: 1_000, atOnce: 16, alone: 6, share: 4, shortQueue: 128, ex
  * One list of several items at a time for each caller, and one that may read all of its records to find one. A record may have
  * ten kilobytes of notes, so that twenty take the thread and the database as long as a hundred look-ups. One thread serialises
  * lists, and the database shares its cores among walks: more would not finish sooner, and would block every other caller.
- * While the thread is busy the next one comes after a rest: one list after the other must not take most of the thread.
+ * While the thread is busy the lists of a caller that has one after the other come after rests, or they take most of the
+ * thread. A list now and then does not wait for that.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
+
+/** Large bodies are parsed and checked in one piece, so they rest as lists do. Complete ones that wait are bounded by the connections. */
+const LARGE_BODIES = { ...PATIENT, atOnce: 16, alone: 1, share: 1 };
+
+/** Without rests, while the thread is busy: so much of its time for a caller, and so much at once. */
+const FREE = { freeShare: 0.4, freeMs: 200 };
 
 /**
  * A customer alone may fill the ledger's batches. Beside others its share makes small batches: it keeps three quarters
@@ -59,14 +66,16 @@ export interface Admissions {
   /** For lists of more than one item, and those that walk. */
   readonly longReads: FairAdmission;
   readonly writes: FairAdmission;
+  readonly largeBodies: FairAdmission;
 }
 
 export function createAdmissions(load: Pick<ThreadLoad, "utilization"> = new ThreadLoad()): Admissions {
-  const restWhileBusy = (tookMs: number): number => (load.utilization > BUSY ? restMs(tookMs, 1) : 0);
+  const rests = { ...FREE, restMs: (tookMs: number) => (load.utilization > BUSY ? restMs(tookMs, 1) : 0) };
   return {
     reads: new FairAdmission(READS),
-    longReads: new FairAdmission({ ...LONG_READS, restMs: restWhileBusy }),
+    longReads: new FairAdmission({ ...LONG_READS, rests }),
     writes: new FairAdmission(WRITES),
+    largeBodies: new FairAdmission({ ...LARGE_BODIES, rests }),
   };
 }
 

@@ -6,13 +6,18 @@ import { stuckReader } from "../../../test/support/exchange/feed-client.ts";
 import { ToyFeed } from "../../../test/support/exchange/toy-feed.ts";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
+import { containBugs } from "../../web/connections/contain-bugs.ts";
 import { feedRoutes } from "./feeds.ts";
 
 let toy: ToyApi;
 let ran: string[];
+/** What requests wait for before they are answered. */
+let held: Promise<unknown> | undefined;
 beforeEach(async () => {
   ran = [];
+  held = undefined;
   toy = await startToyApi((api) => {
+    api.addHook("onRequest", async () => void (await held));
     feedRoutes(api, new ToyFeed().exchange);
     const options = { config: { scope: "public" }, schema: { hide: true } } as const;
     api.post("/ran/:name", options, async (request) => {
@@ -124,4 +129,24 @@ test("a rejected handshake's connection times out after five seconds, and a read
   const reader = await stuckReader(toy.url, "/marketdata/BTCUSD");
   expect([statusesIn(rejected), handedOver.map(({ timeout }) => timeout)]).toEqual([[404], [5_000, 0]]);
   reader.destroy();
+});
+
+test("a caller that resets the connection of a handshake before it is answered causes no uncaught error", async () => {
+  const uncaught: unknown[] = [];
+  containBugs(toy.api.server, (error) => uncaught.push(error));
+  const { hostname, port } = new URL(toy.url);
+  for (const market of ["BTCUSD", "NOWHERE"]) {
+    const caller = connect(Number(port), hostname);
+    // `once` would listen for errors as well.
+    held = new Promise((resolve) => {
+      toy.api.server.once("upgrade", ({ socket }) => {
+        socket.once("close", resolve);
+        caller.resetAndDestroy();
+      });
+    });
+    caller.write(get(`/marketdata/${market}`, ...HANDSHAKE));
+    await held;
+  }
+  expect(statusesIn(await sendRaw(toy.url, get("/v2/toys", "Connection: close")))).toEqual([401]);
+  expect(uncaught).toEqual([]);
 });

@@ -271,3 +271,31 @@ test("of one customer fewer are begun, and the others take turns with its rest",
   // Each that ends makes room for the customer whose turn is next and that has fewer than two.
   expect(begun.slice(3)).toEqual(["ann 2", "bob 5", "eve 7", "ann 3", "bob 6"]);
 });
+
+test("a caller's requests rest once they took more than their free share of the time, and others' do not", async () => {
+  const rested: number[] = [];
+  const restMs = (tookMs: number): number => {
+    rested.push(tookMs);
+    return 0;
+  };
+  const { turnstile, clock, come } = start({ rests: { restMs, freeShare: 0.25, freeMs: 100 } });
+  const take = async (caller: string, tookMs: number): Promise<void> => {
+    await come(caller);
+    clock.now += tookMs;
+    turnstile.leave(caller, tookMs);
+  };
+  await take("a", 60);
+  await take("a", 50);
+  expect(rested).toEqual([]);
+  // 60 and 50, of which 12.5 are free by now, and 20, of which 5 are: 112.5.
+  await take("a", 20);
+  expect(rested).toEqual([20]);
+  await take("b", 90);
+  expect(rested).toEqual([20]);
+  // Four tenths of a second give back what is free within them.
+  clock.now += 400;
+  await take("a", 60);
+  expect(rested).toEqual([20]);
+  await take("a", 70);
+  expect(rested).toEqual([20, 70]);
+});

@@ -23,8 +23,16 @@ export interface FairAdmissionBounds {
   /** The longest expected wait in a longer queue, and the longest actual wait. */
   readonly expectedMs: number;
   readonly maxWaitMs: number;
-  /** How long a request keeps its place after its end, given how long it took. Unset: not at all. */
-  readonly restMs?: (tookMs: number) => number;
+  /** Unset: a request keeps its place until its end, and no longer. */
+  readonly rests?: Rests;
+}
+
+export interface Rests {
+  /** How long a request keeps its place after its end, given how long it took. */
+  readonly restMs: (tookMs: number) => number;
+  /** A caller's requests need no rest while together they take no more than this part of the time, and so much at once. */
+  readonly freeShare: number;
+  readonly freeMs: number;
 }
 
 /**
@@ -62,6 +70,9 @@ interface CallerQueue {
   movedAt: number;
   /** The recent average time between two admissions. */
   paceMs: number;
+  /** What its requests took beyond their free share of the time, as it was when one of them ended. */
+  takenMs: number;
+  takenAt: number;
 }
 
 const NEW_CALLER: Pick<CallerQueue, "running" | "waiting" | "paceMs"> = { running: 0, waiting: [], paceMs: 1 };
@@ -116,7 +127,14 @@ export class FairAdmission {
   enter(caller: string): Promise<boolean> {
     this.#sweep();
     if (!this.hasRoomFor(caller)) return Promise.resolve(false);
-    const queue = this.#queues.get(caller) ?? { ...NEW_CALLER, seenAt: 0, waiting: [], movedAt: 0 };
+    const queue = this.#queues.get(caller) ?? {
+      ...NEW_CALLER,
+      seenAt: 0,
+      waiting: [],
+      movedAt: 0,
+      takenMs: 0,
+      takenAt: 0,
+    };
     queue.seenAt = this.#now();
     this.#queues.set(caller, queue);
     if (queue.waiting.length === 0 && this.#mayStart(queue)) {
@@ -142,7 +160,7 @@ export class FairAdmission {
 
   /** @param tookMs since it was admitted */
   leave(caller: string, tookMs = 0): void {
-    const restMs = this.#bounds.restMs?.(tookMs) ?? 0;
+    const restMs = this.#restMs(caller, tookMs);
     if (restMs > 0) setTimeout(() => this.#end(caller), restMs).unref();
     else this.#end(caller);
   }
@@ -155,6 +173,16 @@ export class FairAdmission {
     queue.seenAt = this.#now();
     this.#sweep();
     this.#admitWaiting();
+  }
+
+  #restMs(caller: string, tookMs: number): number {
+    const { rests } = this.#bounds;
+    const queue = this.#queues.get(caller);
+    if (rests === undefined || queue === undefined) return 0;
+    const now = this.#now();
+    queue.takenMs = Math.max(queue.takenMs - (now - queue.takenAt) * rests.freeShare, 0) + tookMs;
+    queue.takenAt = now;
+    return queue.takenMs > rests.freeMs ? rests.restMs(tookMs) : 0;
   }
 
   #mayStart({ running }: Pick<CallerQueue, "running">): boolean {
