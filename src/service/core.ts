@@ -18,7 +18,7 @@ import { DatabaseComparedClock } from "../ledger/compared-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "../ledger/writer/lane-options.ts";
-import { Database, DatabaseReadOnly, serverError } from "../postgres/database.ts";
+import { Database, serverError } from "../postgres/database.ts";
 import { findMissingPrivileges } from "../postgres/durability.ts";
 import { releaseLeasesOf } from "../postgres/leases.ts";
 import { type MigrateOptions, migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
@@ -36,6 +36,7 @@ import {
 import { accept, lineOf } from "./doctor/finding.ts";
 import { logFindings } from "./doctor/log-findings.ts";
 import { readServerSettings } from "./doctor/server-settings.ts";
+import { createLaneLog } from "./lane-log.ts";
 import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
 
 /** Configuration or database not fit to serve. One or more lines for the operator. */
@@ -150,6 +151,7 @@ export async function openCore(
   const committed = new WakeSignal();
   const recentBatches = new RecentBatches();
   const recentTransfers = new RecentTransfers();
+  const logLane = createLaneLog(log);
   const lane = new Lane({
     database,
     clock,
@@ -163,7 +165,7 @@ export async function openCore(
     },
     onExecute,
     log: (event) => {
-      logLane(log, event);
+      logLane(event);
       onEvent?.(event);
     },
   });
@@ -269,31 +271,6 @@ async function check(database: Database, config: Config, purpose: "serve" | "com
   if (!isProduction || purpose === "command") return;
   const { findings } = await examine([...EXAMINATIONS_OF_SERVER, ...EXAMINATIONS_OF_LEDGER], about);
   logFindings(findings, config, log);
-}
-
-function logLane(log: Logger, event: LaneEvent): void {
-  const { kind } = event;
-  if (kind === "recovered") log.info({ ...event }, "lane recovered");
-  else if (kind === "warned") log.warn({ ...event }, "database warning: checking the outcome of the last batches");
-  else if (kind === "command_failed") log.error({ error: event.error }, "command failed: this is a bug");
-  else if (kind === "clock_wrong") log.error({ kind }, `${event.fault}: commands are suspended`);
-  else if (kind === "clock_right") log.info({ kind }, "clock is correct again");
-  else if (kind === "database_away")
-    log.warn({ kind, error: event.error }, isReadOnly(event.error) ? "database is read-only" : "database unreachable");
-  else logFailedBatch(log, event);
-}
-
-const isReadOnly = (error: Error): boolean => error instanceof DatabaseReadOnly;
-
-function logFailedBatch(
-  log: Logger,
-  { kind, slot, n, error, isContention }: Extract<LaneEvent, { kind: "batch_failed" }>,
-): void {
-  const constraint = serverError(error)?.constraint;
-  if (constraint !== undefined && isContention) log.info({ kind, slot, n, constraint }, "batch conflicted; retrying");
-  // Such as a lock that another process has held for seconds.
-  else if (isContention) log.warn({ kind, slot, n, reason: error.message }, "batch conflicted; retrying");
-  else log.warn({ kind, slot, n, error }, "batch failed");
 }
 
 const INSUFFICIENT_PRIVILEGE = "42501";
