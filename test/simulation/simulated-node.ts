@@ -82,7 +82,7 @@ export class SimulatedNode implements Process {
     this.#ids = new IdSource(this.#clock, { fill });
     const shared = { database: this.database.asDatabase(), clock: this.#clock, catalogue, ids: this.#ids };
     const committed = new WakeSignal();
-    const recentBatches = new RecentBatches({ batches: 20, rows: 40 });
+    const recentBatches = new RecentBatches({ batches: 20, rows: 40, characters: 20_000 });
     this.lane = new Lane({
       ...shared,
       holder: name,

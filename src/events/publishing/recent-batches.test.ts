@@ -23,7 +23,7 @@ function committed(n: bigint, transfers = 1, slot = 3): CommittedBatch {
   return { slot, n, hash: hashOf(n), content, commands: [], ms: 1 };
 }
 
-function collecting(bounds?: { batches: number; rows: number }, until = 4n): RecentBatches {
+function collecting(bounds?: { batches: number; rows: number; characters: number }, until = 4n): RecentBatches {
   const recent = new RecentBatches(bounds);
   recent.collect(true);
   for (let n = 0n; n <= until; n += 1n) recent.add(committed(n));
@@ -82,13 +82,22 @@ test("a gap, as a void batch leaves it, and another slot begin anew", () => {
   expect(recent.within(range(6n, 7n, 4), hashOf(7n))).toHaveLength(1);
 });
 
-test("the oldest are dropped beyond a number of batches or rows, and nothing is kept without a publisher", () => {
-  const few = collecting({ batches: 2, rows: 100 });
+test("the oldest are dropped beyond a number of batches, rows or characters, and nothing is kept without a publisher", () => {
+  const few = collecting({ batches: 2, rows: 100, characters: 1_000 });
   expect(few.within(range(2n, 4n), hashOf(4n))).toHaveLength(2);
   expect(few.within(range(1n, 4n), hashOf(4n))).toBeUndefined();
-  const small = collecting({ batches: 100, rows: 3 });
+  const small = collecting({ batches: 100, rows: 3, characters: 1_000 });
   expect(small.within(range(1n, 4n), hashOf(4n))).toHaveLength(3);
   expect(small.within(range(0n, 4n), hashOf(4n))).toBeUndefined();
+  const changes = JSON.stringify({ market: [], note: "n".repeat(450) });
+  const long = collecting({ batches: 100, rows: 100, characters: 1_000 }, 0n);
+  for (let n = 1n; n <= 5n; n += 1n) {
+    const batch = committed(n);
+    long.add({ ...batch, content: { ...batch.content, changes } });
+    if (n === 3n) long.forget(new Map([[3, 2n]]));
+  }
+  expect(long.within(range(3n, 5n), hashOf(5n))).toHaveLength(2);
+  expect(long.within(range(2n, 5n), hashOf(5n))).toBeUndefined();
   small.collect(false);
   small.add(committed(5n));
   expect(small.within(range(4n, 5n), hashOf(5n))).toBeUndefined();

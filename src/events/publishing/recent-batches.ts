@@ -25,15 +25,18 @@ interface RecentBatch extends Omit<AddedBatch, "written"> {
 interface Bounds {
   readonly batches: number;
   readonly rows: number;
+  /** Of changes, as JSON. */
+  readonly characters: number;
 }
 
-const BOUNDS: Bounds = { batches: 1_000, rows: 20_000 };
+const BOUNDS: Bounds = { batches: 1_000, rows: 20_000, characters: 16_000_000 };
 
 export class RecentBatches {
   readonly #bounds: Bounds;
   /** Of one slot, without gaps. */
   #batches: RecentBatch[] = [];
   #rows = 0;
+  #characters = 0;
   #isCollecting = false;
 
   constructor(bounds = BOUNDS) {
@@ -53,7 +56,8 @@ export class RecentBatches {
     const batch = { slot, n, hash, at: content.at, changes: content.changes, ...addedBy(content) };
     this.#batches.push(batch);
     this.#rows += rowsOf(batch);
-    while (this.#batches.length > this.#bounds.batches || this.#rows > this.#bounds.rows) this.#removeFirst();
+    this.#characters += charactersOf(batch);
+    while (this.#hasTooMany) this.#removeFirst();
   }
 
   /**
@@ -78,17 +82,26 @@ export class RecentBatches {
     }
   }
 
+  get #hasTooMany(): boolean {
+    const { batches, rows, characters } = this.#bounds;
+    return this.#batches.length > batches || this.#rows > rows || this.#characters > characters;
+  }
+
   #removeFirst(): void {
     const first = this.#batches.shift();
-    if (first !== undefined) this.#rows -= rowsOf(first);
+    if (first === undefined) return;
+    this.#rows -= rowsOf(first);
+    this.#characters -= charactersOf(first);
   }
 
   #clear(): void {
     this.#batches = [];
     this.#rows = 0;
+    this.#characters = 0;
   }
 }
 
+const charactersOf = ({ changes }: RecentBatch): number => changes?.length ?? 0;
 const rowsOf = ({ transfers, executions }: RecentBatch): number => transfers.length + executions.length;
 
 function addedBy({ records }: HashedContent): Pick<AddedBatch, "transfers" | "executions"> {
