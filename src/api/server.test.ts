@@ -208,6 +208,28 @@ test("large bodies that are complete at the same time are parsed one in a turn",
   for (const socket of sockets) socket.destroy();
 });
 
+test("a large body for which there is no room is 503, and a small one is read", async () => {
+  const largeBodies = new FairAdmission({ ...PATIENT, most: 1, atOnce: 1, alone: 1, share: 1 });
+  toy = await startToyApi(
+    (api: Api) => {
+      const schema = { hide: true, body: Type.Object({ notes: Type.Array(Type.String()) }) };
+      api.post("/notes", { config: { scope: "public" }, schema }, async () => ({}));
+    },
+    { admissions: { ...createAdmissions(), largeBodies } },
+  );
+  const send = (notes: number) =>
+    ask(toy, "/notes", { method: "POST", json: { notes: Array(notes).fill("x".repeat(1_000)) } });
+  expect(await largeBodies.enter("another")).toBe(true);
+  expect(await send(5)).toEqual(
+    problem(503, "Service Unavailable", "the service is at capacity: too many requests are waiting", {
+      headers: { "retry-after": "1" },
+    }),
+  );
+  expect((await send(3)).status).toBe(200);
+  largeBodies.leave("another");
+  expect((await send(5)).status).toBe(200);
+});
+
 test("a bug is a 500 without details; the log has it under the request id", async () => {
   await startThrowing(new Error("the password is hunter2"));
   const detail = "internal error: quote the request_id when you report it";

@@ -73,6 +73,7 @@ import {
   type Admissions,
   admissionOfRead,
   admitted,
+  atCapacity,
   createAdmissions,
   rejectUnread,
   rejectWhenFull,
@@ -267,7 +268,7 @@ function parseJson(
       if (bulk !== undefined) await bulkAdmission.parse(request, bytes.length);
       else if (bytes.length > SMALL_BODY_BYTES) {
         const caller = callerOf(request);
-        await largeBodies.enter(caller);
+        if (!(await largeBodies.enter(caller))) throw atCapacity();
         await new Promise<void>((parse) => turns.run(queueKey(request.ip), bodyCost(bytes.length), parse));
         const startedMs = performance.now();
         // Until the thread has also checked and rejected it, or begun what it asks for.

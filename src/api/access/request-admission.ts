@@ -6,7 +6,7 @@ import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "f
 import { restMs } from "../../std/pause.ts";
 import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
 import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unsent-responses.ts";
-import { FairAdmission, PATIENT } from "../../web/limits/fair-admission.ts";
+import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
 import { serializeLongPage } from "../requests/long-pages.ts";
 import { callerOf } from "./guard.ts";
@@ -41,8 +41,11 @@ const READS = { most: 1_000, atOnce: 16, alone: 6, share: 4, shortQueue: 128, ex
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
 
-/** Large bodies are parsed and checked in one piece, so they rest as lists do. Complete ones that wait are bounded by the connections. */
-const LARGE_BODIES = { ...PATIENT, atOnce: 16, alone: 1, share: 1 };
+/**
+ * Bodies above 4 KiB, complete and not parsed yet. Each is parsed and checked in one piece, so they rest as lists do. Those that
+ * wait hold up to 64 KiB each, also when their caller has gone: a thousand.
+ */
+const LARGE_BODIES = { ...READS, atOnce: 16, alone: 1, share: 1, expectedMs: 2_000 };
 
 /** Without rests, while the thread is busy: so much of its time for a caller, and so much at once. */
 const FREE = { freeShare: 0.4, freeMs: 200 };
@@ -149,6 +152,6 @@ export function releaseAdmission(request: FastifyRequest): void {
   leave?.();
 }
 
-const atCapacity = (): Problem => unavailable("the service is at capacity: too many requests are waiting");
+export const atCapacity = (): Problem => unavailable("the service is at capacity: too many requests are waiting");
 
 export const tooManyUnread = (): Problem => unavailable("too many responses are waiting to be read");
