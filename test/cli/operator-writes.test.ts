@@ -91,6 +91,7 @@ test.each<[string, string, string[], RegExp]>([
   ["deposit", "USD", ["--type", "CRYPTO_DEPOSIT"], /^CRYPTO_DEPOSIT is not for USD, which is fiat$/],
   ["withdraw", "USDG", ["--type", "WIRE_WITHDRAWAL"], /^WIRE_WITHDRAWAL is not for USDG, which is not fiat$/],
   ["deposit", "USDG", ["--tx-index", "3"], /^--tx-index needs --tx-hash$/],
+  ["deposit", "BTC", ["--tx-hash", "ab"], /^--tx-hash needs --network: a transaction is recorded once on each$/],
   ["deposit", "GOLD", [], /^asset GOLD is not in the catalogue$/],
   ["deposit", "USDG", ON_CHAIN, /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}$/],
   [
@@ -146,7 +147,7 @@ test("a ref_id of a withdrawal to one address is not that of a withdrawal to ano
     withdraw("--address", "0xCd"),
     withdraw(),
     withdraw("--address", "0xAb", "--network", "SOLANA"),
-    withdraw("--address", "0xAb", "--tx-hash", "0xef"),
+    withdraw("--address", "0xAb", "--network", "ETHEREUM", "--tx-hash", "0xef"),
   ])
     expect(await errorOf(argv)).toMatch(/^ref_id "chain-9" belongs to something else, so nothing was recorded/);
 });
@@ -187,6 +188,9 @@ test("what was done is said in one line: recorded, or only requested", async () 
   const said = async (...argv: string[]) => (await run(argv)).stdout.replace(/[0-9a-f-]{36}/, "ID");
   expect(await said("deposit", ...of("USD", "5"))).toBe("deposited 5 USD: transfer ID\n");
   expect(await said("withdraw", ...of("USD", "1.50"))).toBe("withdrawn 1.5 USD: transfer ID\n");
+  expect(await said("deposit", ...of("BTC", "1"), "--network", "BITCOIN", "--tx-hash", "ab12")).toBe(
+    "deposited 1 BTC on BITCOIN: transfer ID\n",
+  );
   expect(await said("withdraw", ...of("USD", "1"), "--pending")).toBe("requested: withdraw 1 USD: transfer ID\n");
   expect(await said("deposit", ...of("USD", "1"), "--pending")).toBe("requested: deposit 1 USD: transfer ID\n");
 });

@@ -92,7 +92,7 @@ async function operate(): Promise<void> {
   for (const step of ["approve", "send"]) await json("transfer", step, id);
   await json("transfer", "fail", id, "--reason", "no such bank");
   const coins = ["--profile", profile, "--asset", "BTC", "--amount", "0.1", "--address", "bc1qexample"];
-  await json("deposit", ...coins, "--tx-hash", "ab".repeat(32), "--tx-index", "0");
+  await json("deposit", ...coins, "--network", "BITCOIN", "--tx-hash", "ab".repeat(32), "--tx-index", "0");
   const hold = await json("hold", "place", ...amount(), "--reason", "court order 17");
   await json("hold", "lift", hold.id);
 }

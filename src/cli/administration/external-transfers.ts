@@ -87,9 +87,10 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
     .option("--memo <text>", "a note stored with the transfer", readText)
     .option("--pending", "only request it: it goes on with parbook transfer approve, send, complete, fail and cancel")
     .addOption(
-      new Option("--network <name>", "the blockchain network; not for fiat (default: ETHEREUM)").choices(
-        CRYPTO_NETWORKS,
-      ),
+      new Option(
+        "--network <name>",
+        "the blockchain network; not for fiat (default: ETHEREUM; required with --tx-hash)",
+      ).choices(CRYPTO_NETWORKS),
     )
     .option("--address <text>", "the destination address; not for fiat", readAddress)
     .option("--tx-hash <text>", "the transaction hash; not for fiat", readHash)
@@ -122,7 +123,8 @@ async function recordTransfer(
   if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
   const record = transferBody(outcome.value);
   const what = options.pending === true ? `requested: ${command}` : done;
-  return { json: record, prose: [`${what} ${record.amount} ${record.asset}: transfer ${record.id}`] };
+  const network = record.crypto_network === undefined ? "" : ` on ${record.crypto_network}`;
+  return { json: record, prose: [`${what} ${record.amount} ${record.asset}${network}: transfer ${record.id}`] };
 }
 
 /** Which transfer there already is: the same one, another one with the ref_id, or one with the transaction on a chain. */
@@ -175,6 +177,9 @@ function checkOptions({ code, kind }: Asset, type: ExternalTransferType, options
     const flags = given.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
     throw new CommandRejected(`${flags.join(", ")} cannot be used with ${code}, which is fiat`);
   }
+  // By default it would be recorded again, on another network than the one that was named the first time.
+  if (options.txHash !== undefined && options.network === undefined)
+    throw new CommandRejected("--tx-hash needs --network: a transaction is recorded once on each");
   if (options.txIndex !== undefined && options.txHash === undefined)
     throw new CommandRejected("--tx-index needs --tx-hash");
 }

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { IncomingMessage } from "node:http";
 import { connect, Socket } from "node:net";
 import { fastify } from "fastify";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -9,6 +10,13 @@ import type { Api } from "../../api/api.ts";
 import { unavailable } from "../../api/problems/problems.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { paceRejections, RejectionPace } from "./rejection-pace.ts";
+
+async function endedOn(socket: Socket): Promise<IncomingMessage> {
+  const request = new IncomingMessage(socket);
+  request.push(null);
+  await once(request.resume(), "end");
+  return request;
+}
 
 test("a thousand rejections a second are sent at once, further ones wait, at most a second", () => {
   let now = 0;
@@ -24,14 +32,44 @@ test("a thousand rejections a second are sent at once, further ones wait, at mos
   expect(pace.next()).toBe(0);
 });
 
+test("a large request counts as many rejections, however it is delayed", () => {
+  let now = 0;
+  const pace = new RejectionPace(() => now);
+  expect([pace.next(16), pace.next(), pace.next(5_000), pace.next()]).toEqual([0, 16, 17, 1_000]);
+  now = 1_000;
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const sent: number[] = [];
+  for (const rejections of [100, 200, 1]) pace.send(() => sent.push(rejections), rejections);
+  vi.advanceTimersByTime(150);
+  expect(sent).toEqual([100, 200]);
+  vi.advanceTimersByTime(200);
+  expect(sent).toEqual([100, 200, 1]);
+});
+
 test("a rejected caller's connection is not read for a while, and then it is", async () => {
   const pace = new RejectionPace(() => 0);
   const sockets = Array.from({ length: 50 }, () => new Socket());
-  for (const socket of sockets) pace.rejected(socket);
+  for (const request of await Promise.all(sockets.map(endedOn))) pace.rejected(request);
   await new Promise(setImmediate);
   // The first one has nobody to wait for.
   expect(sockets.map((socket) => socket.isPaused())).toEqual([false, ...Array(49).fill(true)]);
   await until("all are read again", () => sockets.every((socket) => !socket.isPaused()));
+});
+
+test("a rejected request that has not come whole is read to its end first", async () => {
+  const pace = new RejectionPace(() => 0);
+  const socket = new Socket();
+  const request = new IncomingMessage(socket);
+  pace.next(200);
+  pace.rejected(request);
+  request.resume();
+  request.push("the rest");
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(socket.isPaused()).toBe(false);
+  request.push(null);
+  await until("it is held back", () => socket.isPaused());
+  await until("it is read again", () => !socket.isPaused());
 });
 
 test("a connection that is held back is read again, also when the loop is busy for longer than that", async () => {
@@ -46,10 +84,11 @@ test("a connection that is held back is read again, also when the loop is busy f
     calls.push("read again");
     return socket;
   };
+  const request = await endedOn(socket);
   // Answers of a batch are written in this phase of the loop, and a timer of the next turn comes before its own kind.
   await new Promise<void>((resolve) =>
     setImmediate(() => {
-      for (let i = 0; i < 3; i += 1) pace.rejected(socket);
+      for (let i = 0; i < 3; i += 1) pace.rejected(request);
       for (const busyUntil = performance.now() + 20; performance.now() < busyUntil; );
       resolve();
     }),
@@ -164,6 +203,27 @@ test("the rejection is delayed, too, on a connection of a trusted proxy, whereve
   expect(isOver).toBe(false);
   vi.advanceTimersByTime(2);
   expect((await delayed).statusCode).toBe(401);
+});
+
+test.each([
+  ["a long URL", `GET /v2/toys?${"a".repeat(40_960)} HTTP/1.1\r\nHost: a\r\n\r\n`],
+  ["a large body", `POST /v2/toys/default HTTP/1.1\r\nHost: a\r\nContent-Length: 40960\r\n\r\n${"x".repeat(40_960)}`],
+])("the rejection of %s counts as eleven", async (_, request) => {
+  const { url, asked } = await startPaced();
+  expect(statusesIn(await sendRaw(url, request.replace("Host: a\r\n", "Host: a\r\nConnection: close\r\n")))).toEqual([
+    401,
+  ]);
+  let isOver = false;
+  const next = sendRaw(url, "GET /v2/toys HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").finally(
+    () => (isOver = true),
+  );
+  await asked(2);
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  vi.advanceTimersByTime(10);
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  expect(isOver).toBe(false);
+  vi.advanceTimersByTime(2);
+  expect(statusesIn(await next)).toEqual([401]);
 });
 
 test("rejections of unauthenticated callers are paced, those of clients are not", async () => {

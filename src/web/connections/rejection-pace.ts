@@ -8,6 +8,7 @@
  * The connection of a proxy carries requests of others, so it is read on, and the rejection itself is delayed. So is one that
  * closes its connection: its caller would open another one at once.
  */
+import type { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
@@ -17,6 +18,8 @@ const LONGEST_MS = 1_000;
 const MOST_DELAYED = 4_000;
 /** Over the caller's own rate, and over the capacity of the process. */
 export const isOverLimit = (status: number): boolean => status === 429 || status === 503;
+
+type RejectedRequest = Pick<IncomingMessage, "socket" | "readableEnded" | "once">;
 
 export class RejectionPace {
   readonly #now: () => number;
@@ -31,30 +34,37 @@ export class RejectionPace {
     this.#mostDelayed = mostDelayed;
   }
 
-  /** @returns for how many milliseconds the connection of one more rejection is not read */
-  next(): number {
+  /**
+   * @param rejections as how many this one counts
+   * @returns for how many milliseconds the connection of one more rejection is not read
+   */
+  next(rejections = 1): number {
     const now = this.#now();
     const wait = Math.max(this.#until - now, 0);
-    this.#until = now + Math.min(wait + 1_000 / PER_SECOND, LONGEST_MS);
+    this.#until = now + Math.min(wait + (rejections * 1_000) / PER_SECOND, LONGEST_MS);
     return wait;
   }
 
   /** Call when a rejection has been written. */
-  rejected(socket: Socket): void {
-    const wait = this.next();
+  rejected(request: RejectedRequest, rejections = 1): void {
+    const { socket } = request;
+    const wait = this.next(rejections);
     // Timers are no finer. An injected request has no socket.
     if (wait < 1 || !(socket instanceof Socket)) return;
-    // After Node has discarded the rest of the request, for which it reads the socket. The timer has to be set then too: set
-    // here, it could fire before the pause, and the connection would never be read again.
-    setImmediate(() => {
+    const holdBack = (): void => {
       socket.pause();
       setTimeout(() => socket.resume(), wait).unref();
-    });
+    };
+    // After Node has discarded the rest of the request, for which it reads the socket: one that is still sent would be cut
+    // off, with its rejection. The timer has to be set then too: set here, it could fire before the pause, and the connection
+    // would never be read again.
+    if (request.readableEnded) setImmediate(holdBack);
+    else request.once("end", () => setImmediate(holdBack));
   }
 
   /** Sends a rejection after its delay. */
-  send(send: () => void): void {
-    const wait = this.#delayed < this.#mostDelayed ? this.next() : 0;
+  send(send: () => void, rejections = 1): void {
+    const wait = this.#delayed < this.#mostDelayed ? this.next(rejections) : 0;
     if (wait < 1) {
       send();
       return;
@@ -80,14 +90,21 @@ export function paceRejections(server: Pick<FastifyInstance, "addHook">, { isSha
   const isDelayed = ({ raw }: FastifyRequest, reply: FastifyReply): boolean =>
     isShared(raw.socket.remoteAddress ?? "") || isLastAnswer(reply);
   server.addHook("onSend", (request, reply, _payload, done) => {
-    if (isPaced(request, reply.statusCode) && isDelayed(request, reply)) pace.send(done);
+    if (isPaced(request, reply.statusCode) && isDelayed(request, reply)) pace.send(done, rejectionsOf(request));
     else done();
   });
   server.addHook("onResponse", (request, reply, done) => {
-    if (isPaced(request, reply.statusCode) && !isDelayed(request, reply)) pace.rejected(request.raw.socket);
+    if (isPaced(request, reply.statusCode) && !isDelayed(request, reply)) {
+      pace.rejected(request.raw, rejectionsOf(request));
+    }
     done();
   });
 }
+
+/** A request of 64 KiB costs as much as sixteen small ones, also if it is rejected before it is parsed: it has to be read. */
+const BYTES_OF_REJECTION = 4_096;
+const rejectionsOf = ({ raw: { url = "", headers } }: FastifyRequest): number =>
+  1 + (url.length + Number(headers["content-length"] ?? 0)) / BYTES_OF_REJECTION;
 
 /** As the caller asked, or because we end the connection. */
 const isLastAnswer = (reply: FastifyReply): boolean =>
