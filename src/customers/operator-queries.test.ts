@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { until } from "../../test/support/until.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
@@ -120,4 +121,32 @@ test("customers and profiles are found by their own names and ids, among others"
   const renamed = { ...other, name: "renamed", disabledAt: Date.parse("2026-11-21T10:00:00Z") as Instant };
   await updateCustomer(testing.owner, renamed);
   expect(await listCustomers(database, 9)).toEqual(before.map((one) => (one.id === OTHER ? renamed : one)));
+});
+
+test("who changes a customer waits for a change of it that is being made, and sees it", async () => {
+  const { database } = testing;
+  const said: string[] = [];
+  let commit = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    commit = resolve;
+  });
+  const first = database.transaction(async (transaction) => {
+    const customer = await lockCustomer(transaction, OTHER);
+    said.push(`first sees ${customer?.name}`);
+    await held;
+    await updateCustomer(transaction, { id: OTHER, name: "changed", disabledAt: undefined });
+  });
+  await until("the first has it", () => said.length === 1);
+  const second = database.transaction(async (transaction) => {
+    said.push(`second sees ${(await lockCustomer(transaction, OTHER))?.name}`);
+  });
+  await until("the second waits, or has seen it", async () => {
+    const waiting = await testing.owner.rows(
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return waiting.length > 0 || said.length > 1;
+  });
+  commit();
+  await Promise.all([first, second]);
+  expect(said[1]).toBe("second sees changed");
 });

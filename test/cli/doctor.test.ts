@@ -4,12 +4,14 @@ import files, { chmod, writeFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { readLogArchive } from "../../src/service/doctor/log-archive.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { recordVerify } from "../../src/verify/last-verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { missingPgbouncer, startPgbouncer } from "../support/postgres/pgbouncer.ts";
 import { required } from "../support/required.ts";
 import { urlOf } from "../support/service.ts";
+import { until } from "../support/until.ts";
 import { examine, productionOfEachTest } from "./doctor-report.ts";
 import { run } from "./in-process.ts";
 
@@ -52,6 +54,19 @@ test("a migrated database that only a test would use: what is wrong, as a termin
   expect(all).toContain("ok       the clocks agree\n");
   // Without a standby it is not said that there is none that is asynchronous.
   expect(all).not.toContain("commits wait for a standby");
+});
+
+test("an archive counts from the start of the server, or from when its figures began again", async () => {
+  const uptime = async (): Promise<number> => {
+    const [row] = await db.owner.rows<{ seconds: number }>(
+      "select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8 as seconds",
+    );
+    return row?.seconds ?? 0;
+  };
+  await until("the server has run for a second", async () => (await uptime()) > 1);
+  await db.owner.rows("select pg_stat_reset_shared('archiver')");
+  const { secondsRunning } = await readLogArchive(db.owner);
+  expect(secondsRunning).toBeLessThan((await uptime()) - 0.5);
 });
 
 test("the report says of which mode, database and Node it is", async () => {

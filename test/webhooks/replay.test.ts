@@ -211,6 +211,17 @@ test("a replay from a time begins with the first event of that time, or behind t
   expect(unwrap(await deliveries.replay(site.customerId, webhook.id, { fromNumber: 0n })).fromNumber).toBe(1n);
 });
 
+test("a replay from a time that a webhook has not reached leaves nothing out", async () => {
+  const a = await site.profile();
+  const webhook = await site.webhook({ url: "https://acme.example" });
+  const { readTo } = await site.progress(webhook);
+  for (const _ of [1, 2, 3]) await site.change(a);
+  await site.lastNumber();
+  const fromTime = (Date.now() + 60_000) as Instant;
+  const { fromNumber } = unwrap(await site.idle.replay(site.customerId, webhook.id, { fromTime }));
+  expect([fromNumber, (await site.progress(webhook)).readTo]).toEqual([BigInt(readTo + 1), readTo]);
+});
+
 test("which events a webhook has lost for their age is logged, from the first to the last", async () => {
   const a = await site.profile();
   const receiver = await site.receiver();
