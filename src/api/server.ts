@@ -251,32 +251,37 @@ function prepareBulks(
 /** Larger ones are parsed in turns. */
 const SMALL_BODY_BYTES = 4_096;
 
-function parseJson(
-  api: Api,
-  {
-    bulkAdmission,
-    turns,
-    largeBodies,
-  }: Pick<Admissions, "largeBodies"> & { bulkAdmission: BulkAdmission; turns: RequestTurns },
-): void {
+interface BodyAdmission extends Pick<Admissions, "largeBodies"> {
+  readonly bulkAdmission: BulkAdmission;
+  readonly turns: RequestTurns;
+}
+
+function parseJson(api: Api, admission: BodyAdmission): void {
   api.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
     async (request: FastifyRequest, bytes: Buffer) => {
       rejectAmbiguousBody(request);
       const { bulk } = request.routeOptions.config;
-      if (bulk !== undefined) await bulkAdmission.parse(request, bytes.length);
-      else if (bytes.length > SMALL_BODY_BYTES) {
-        const caller = callerOf(request);
-        if (!(await largeBodies.enter(caller))) throw atCapacity();
-        await new Promise<void>((parse) => turns.run(queueKey(request.ip), bodyCost(bytes.length), parse));
-        const startedMs = performance.now();
-        // Until the thread has also checked and rejected it, or begun what it asks for.
-        setImmediate(() => largeBodies.leave(caller, performance.now() - startedMs));
-      }
+      if (bulk !== undefined) await admission.bulkAdmission.parse(request, bytes.length);
+      else if (bytes.length > SMALL_BODY_BYTES) await turnOfLargeBody(request, bytes.length, admission);
       return readJson(bytes, bulk?.maxValues);
     },
   );
+}
+
+/** Waits until a large body may be parsed, at once. @throws Problem 503 without room or after too long a wait */
+async function turnOfLargeBody(
+  request: FastifyRequest,
+  bytes: number,
+  { largeBodies, turns }: BodyAdmission,
+): Promise<void> {
+  const caller = callerOf(request);
+  if (!(await largeBodies.enter(caller))) throw atCapacity();
+  await new Promise<void>((parse) => turns.run(queueKey(request.ip), bodyCost(bytes), parse));
+  const startedMs = performance.now();
+  // Until the thread has also checked and rejected it, or begun what it asks for.
+  setImmediate(() => largeBodies.leave(caller, performance.now() - startedMs));
 }
 
 /** All rejections of unauthenticated callers too: their rate allows a burst of 15,000. */

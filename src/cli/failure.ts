@@ -79,14 +79,15 @@ function databaseAwayText(error: DatabaseAway): string {
   let cause: unknown = error;
   while (cause instanceof DatabaseAway && cause.cause !== undefined) cause = cause.cause;
   if (cause instanceof SessionUnfit) return cause.message;
-  if (serverError(cause)?.code === READ_ONLY) {
+  const { code } = serverError(cause) ?? {};
+  if (code === READ_ONLY) {
     return "the database is read-only: it is a standby, or default_transaction_read_only is on for it or for the role. Correct that, or PARBOOK_DATABASE_URL";
-  }
-  if (serverError(cause)?.code === TOO_MANY_CONNECTIONS && !(error instanceof OutcomeUnknown)) {
-    return `the database has no connection left (${reasonOf(cause)}): run fewer commands at once, or raise max_connections, or the connection limit of role and database`;
   }
   if (error instanceof OutcomeUnknown) {
     return `${error.message} (${reasonOf(error.cause)}): check the outcome before you retry`;
+  }
+  if (code === TOO_MANY_CONNECTIONS) {
+    return `the database has no connection left (${reasonOf(cause)}): run fewer commands at once, or raise max_connections, or the connection limit of role and database`;
   }
   return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
 }

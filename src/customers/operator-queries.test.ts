@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../test/support/database.ts";
+import { countBlocked } from "../../test/support/postgres/rows-in-the-way.ts";
 import { until } from "../../test/support/until.ts";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { Instant } from "../std/clock.ts";
@@ -140,12 +141,7 @@ test("who changes a customer waits for a change of it that is being made, and se
   const second = database.transaction(async (transaction) => {
     said.push(`second sees ${(await lockCustomer(transaction, OTHER))?.name}`);
   });
-  await until("the second waits, or has seen it", async () => {
-    const waiting = await testing.owner.rows(
-      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-    );
-    return waiting.length > 0 || said.length > 1;
-  });
+  await until("the second waits, or has seen it", async () => (await countBlocked(testing)) > 0 || said.length > 1);
   commit();
   await Promise.all([first, second]);
   expect(said[1]).toBe("second sees changed");

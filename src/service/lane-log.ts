@@ -2,24 +2,19 @@
 import type { Logger } from "pino";
 import type { LaneEvent } from "../ledger/writer/lane-options.ts";
 import { DatabaseReadOnly, serverError } from "../postgres/database.ts";
-import { CountsPerSecond } from "../web/limits/counts-per-second.ts";
+import type { CountsPerSecond } from "../web/limits/counts-per-second.ts";
+import { LinesPerSecond } from "./lines-per-second.ts";
 
-/** Of each kind: whoever writes to one profile at two nodes makes as many conflicts as its rate allows. */
-const LINES_OF_CONFLICTS_PER_SECOND = 10;
-
-/** @returns a function that writes a line, with `left_out`, how many were not written before it */
-export function createLaneLog(log: Logger, conflicts = new CountsPerSecond()): (event: LaneEvent) => void {
-  let leftOut = 0;
+/** @returns a function that writes a line for an event. Of conflicts only some are written. */
+export function createLaneLog(log: Logger, counts?: CountsPerSecond): (event: LaneEvent) => void {
+  const conflicts = new LinesPerSecond(log, counts);
   return (event) => {
-    if (!isOfConflict(event)) writeLine(log, event);
-    else if (conflicts.add(event.kind) > LINES_OF_CONFLICTS_PER_SECOND) leftOut += 1;
-    else {
-      writeLine(leftOut > 0 ? log.child({ left_out: leftOut }) : log, event);
-      leftOut = 0;
-    }
+    const lines = isOfConflict(event) ? conflicts.next(event.kind) : log;
+    if (lines !== undefined) writeLine(lines, event);
   };
 }
 
+/** A client that writes to one profile through two nodes can cause a conflict with each request, and a recovery after each. */
 const isOfConflict = (event: LaneEvent): boolean =>
   event.kind === "recovered" || (event.kind === "batch_failed" && event.isContention);
 

@@ -5,7 +5,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { CountsPerSecond } from "../web/limits/counts-per-second.ts";
+import type { CountsPerSecond } from "../web/limits/counts-per-second.ts";
+import { LinesPerSecond } from "./lines-per-second.ts";
 
 /** `record`: fields, for programs. `line`: a text, for people. */
 export type RequestLogForm = "record" | "line";
@@ -15,25 +16,20 @@ export type RequestLog = (server: Pick<FastifyInstance, "addHook">) => void;
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 const SHOWN_CHARACTERS = 100;
 const TOO_MANY_REQUESTS = 429;
-/** Of each client, and of strangers together: rejections cost a caller nothing, and thousands would bury all other lines. */
-const LINES_OF_429_PER_SECOND = 10;
 
 /** @returns Adds the hook to a server. Call before other hooks are added, to include the requests that they reject. */
-export function createRequestLog(log: Logger, form: RequestLogForm, tooMany = new CountsPerSecond()): RequestLog {
+export function createRequestLog(log: Logger, form: RequestLogForm, counts?: CountsPerSecond): RequestLog {
   const write = form === "record" ? writeRecord : writeLine;
-  let leftOut = 0;
+  const rejections = new LinesPerSecond(log, counts);
   return (server) => {
     server.addHook("onRequest", (request, reply, done) => {
       const startedMs = performance.now();
       reply.raw.once("close", () => {
         const response = responseOf(request, reply, performance.now() - startedMs);
         if (response.status === 200 && PROBES.has(response.route)) return;
-        if (response.status !== TOO_MANY_REQUESTS) write(log, request, response);
-        else if (tooMany.add(response.client ?? "") > LINES_OF_429_PER_SECOND) leftOut += 1;
-        else {
-          write(leftOut > 0 ? log.child({ left_out: leftOut }) : log, request, response);
-          leftOut = 0;
-        }
+        // Of each client, and of strangers together: these cost a caller nothing.
+        const lines = response.status === TOO_MANY_REQUESTS ? rejections.next(response.client ?? "") : log;
+        if (lines !== undefined) write(lines, request, response);
       });
       done();
     });

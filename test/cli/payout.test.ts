@@ -260,7 +260,7 @@ test("that a result cannot be written is said beside what was paid", async () =>
   expect([exitCode, stdout]).toEqual([1, "1 lines: 1 COMPLETED\n"]);
   const lines = stderr.trimEnd().split("\n");
   expect(lines).toEqual([
-    expect.stringMatching(/the result could not be written: .*full\.result\.csv/),
+    expect.stringMatching(/^the result could not be written: .*full\.result\.csv/),
     `  nothing is paid twice: once there is room, or to another place, get it with: parbook payout run ${path} --client ${acme.clientId} --secret-file ${join(folder, "acme.secret")} --url ${service.baseUrl} --result PATH`,
   ]);
   expect(await available(target)).toBe("1");

@@ -37,6 +37,8 @@ class Log {
   nickname = (_: bigint): string => "n".repeat(200);
   readonly asked: EventFilter[] = [];
   readonly #listeners = new Set<() => void>();
+  /** Of the thread. */
+  readonly load = { utilization: 0 };
   readonly #held: (() => void)[] = [];
 
   readonly events: { -readonly [Name in "list" | "bounds" | "onNews"]: Events[Name] } = {
@@ -77,21 +79,10 @@ class Log {
   }
 }
 
-async function start(
-  log: Log,
-  bounds: Partial<StreamBounds> = {},
-  verify: Verify = async () => READER,
-  utilization = 0,
-): Promise<URL> {
+async function start(log: Log, bounds: Partial<StreamBounds> = {}, verify: Verify = async () => READER): Promise<URL> {
   const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
-  const options = {
-    events: log.events as Events,
-    deliveries,
-    exchange: {} as never,
-    isTest: true,
-    bounds,
-    load: { utilization },
-  };
+  const { events, load } = log;
+  const options = { events: events as Events, deliveries, exchange: {} as never, isTest: true, bounds, load };
   const toy = await startToyApi((api) => eventStreamRoute(api, options), { verify });
   onTestFinished(() => toy.close());
   return new URL(`${toy.url}/v2/events/stream`);
@@ -319,7 +310,8 @@ test("while the thread is busy, streams that catch up rest for four times as lon
   const log = new Log();
   log.grow(1_000_000);
   log.delayMs = 10;
-  const url = await start(log, {}, undefined, 0.81);
+  log.load.utilization = 0.81;
+  const url = await start(log);
   await Promise.all(Array.from({ length: 10 }, (_, i) => read(url, i)));
   const [before, began] = [log.reads, performance.now()];
   await until("twenty pages were read", () => log.reads >= before + 20, 60);

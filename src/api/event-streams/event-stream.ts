@@ -45,7 +45,7 @@ const BOUNDS: StreamBounds = {
   stalledMs: 30_000,
 };
 
-/** A page of a stream: each may hold one that nobody takes, and streams that only begin, again and again, are served one each. */
+/** A page of a stream. Small: each stream may hold one that its reader does not take, and each that is opened again begins with one. */
 const PAGE = { limit: 100, mostBytes: 64 * 1024 };
 /** Pages that are read at once, in turn by customer: they leave connections to the database for all other reads. */
 const PAGES = { atOnce: 3, alone: 2, share: 1, expectedMs: 30_000, maxWaitMs: 30_000 };

@@ -127,9 +127,9 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     throw error;
   }
   const unsaved = await save();
-  if (unsaved.length > 0) printError(unsaved);
-  const summary = summaryOf(payout, open, results, isDryRun || unsaved.length > 0 ? undefined : { resultFile, again });
-  return unsaved.length > 0 ? { ...summary, failed: true } : summary;
+  if (unsaved.length === 0) return summaryOf(payout, open, results, isDryRun ? undefined : { resultFile, again });
+  printError(unsaved);
+  return { ...summaryOf(payout, open, results, undefined), failed: true };
 }
 
 /** In rounds: what was not tried, or is not known, is sent again. */

@@ -8,6 +8,7 @@
  */
 
 import { assert } from "../../std/assert.ts";
+import { FULL, spendTokens } from "./token-bucket.ts";
 
 export interface FairAdmissionBounds {
   /** Requests in progress and waiting, of all callers. */
@@ -30,7 +31,7 @@ export interface FairAdmissionBounds {
 export interface Rests {
   /** How long a request keeps its place after its end, given how long it took. */
   readonly restMs: (tookMs: number) => number;
-  /** A caller's requests need no rest while together they take no more than this part of the time, and so much at once. */
+  /** A caller's requests need no rest while together they take no more than this part of the time (above 0), and so much at once. */
   readonly freeShare: number;
   readonly freeMs: number;
 }
@@ -70,12 +71,18 @@ interface CallerQueue {
   movedAt: number;
   /** The recent average time between two admissions. */
   paceMs: number;
-  /** What its requests took beyond their free share of the time, as it was when one of them ended. */
-  takenMs: number;
-  takenAt: number;
+  /** A bucket of milliseconds that its requests may take without a rest. */
+  freeFullAt: number;
 }
 
-const NEW_CALLER: Pick<CallerQueue, "running" | "waiting" | "paceMs"> = { running: 0, waiting: [], paceMs: 1 };
+const NEW_CALLER: Readonly<CallerQueue> = {
+  running: 0,
+  seenAt: 0,
+  waiting: [],
+  movedAt: 0,
+  paceMs: 1,
+  freeFullAt: FULL,
+};
 
 /** How long a caller counts as present after its last request, so that one that pauses briefly does not lose its share. */
 const PRESENT_MS = 1_000;
@@ -127,14 +134,7 @@ export class FairAdmission {
   enter(caller: string): Promise<boolean> {
     this.#sweep();
     if (!this.hasRoomFor(caller)) return Promise.resolve(false);
-    const queue = this.#queues.get(caller) ?? {
-      ...NEW_CALLER,
-      seenAt: 0,
-      waiting: [],
-      movedAt: 0,
-      takenMs: 0,
-      takenAt: 0,
-    };
+    const queue = this.#queues.get(caller) ?? { ...NEW_CALLER, waiting: [] };
     queue.seenAt = this.#now();
     this.#queues.set(caller, queue);
     if (queue.waiting.length === 0 && this.#mayStart(queue)) {
@@ -160,14 +160,14 @@ export class FairAdmission {
 
   /** @param tookMs since it was admitted */
   leave(caller: string, tookMs = 0): void {
-    const restMs = this.#restMs(caller, tookMs);
-    if (restMs > 0) setTimeout(() => this.#end(caller), restMs).unref();
-    else this.#end(caller);
-  }
-
-  #end(caller: string): void {
     const queue = this.#queues.get(caller);
     assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
+    const restMs = this.#restMs(queue, tookMs);
+    if (restMs > 0) setTimeout(() => this.#end(queue), restMs).unref();
+    else this.#end(queue);
+  }
+
+  #end(queue: CallerQueue): void {
     queue.running -= 1;
     this.#running -= 1;
     queue.seenAt = this.#now();
@@ -175,14 +175,13 @@ export class FairAdmission {
     this.#admitWaiting();
   }
 
-  #restMs(caller: string, tookMs: number): number {
+  #restMs(queue: CallerQueue, tookMs: number): number {
     const { rests } = this.#bounds;
-    const queue = this.#queues.get(caller);
-    if (rests === undefined || queue === undefined) return 0;
+    if (rests === undefined) return 0;
+    const { restMs, freeShare, freeMs } = rests;
     const now = this.#now();
-    queue.takenMs = Math.max(queue.takenMs - (now - queue.takenAt) * rests.freeShare, 0) + tookMs;
-    queue.takenAt = now;
-    return queue.takenMs > rests.freeMs ? rests.restMs(tookMs) : 0;
+    queue.freeFullAt = spendTokens(queue.freeFullAt, freeShare * 1_000, now, tookMs);
+    return (queue.freeFullAt - now) * freeShare > freeMs ? restMs(tookMs) : 0;
   }
 
   #mayStart({ running }: Pick<CallerQueue, "running">): boolean {
