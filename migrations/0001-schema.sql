@@ -755,9 +755,11 @@ comment on index transfer_received is
   'is not in it.';
 create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null;
 comment on index transfer_ref_id_already_used is 'Rejects a ref_id that is taken, and finds the transfer that has it.';
-create unique index chain_transaction_already_deposited on transfer (crypto_network, crypto_tx_hash, crypto_tx_index)
+create unique index chain_transaction_already_deposited on transfer (regexp_replace(crypto_tx_hash, '^0x', ''), crypto_tx_index)
   nulls not distinct where crypto_tx_hash is not null and from_profile_id is null;
-comment on index chain_transaction_already_deposited is 'Rejects a second deposit of a transaction of a chain, and finds the first.';
+comment on index chain_transaction_already_deposited is
+  'Rejects a second deposit of a transaction of a chain, and finds the first: whichever network either names, so without '
+  'the 0x that hashes of some networks begin with.';
 create index transfer_transaction on transfer (customer_id, crypto_tx_hash, id) where crypto_tx_hash is not null;
 comment on index transfer_transaction is
   'Lists by crypto_tx_hashes, page by page. What external_transfer names instead is in external_transfer_transaction.';

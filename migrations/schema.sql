@@ -701,8 +701,9 @@ END),
   constraint steps_only_across_the_border CHECK (((has_steps IS NULL) OR (has_steps AND (num_nonnulls(from_profile_id, to_profile_id) = 1)))),
   constraint to_customer_has_to_profile CHECK (((to_profile_id IS NULL) = (to_customer_id IS NULL)))
 );
--- Rejects a second deposit of a transaction of a chain, and finds the first.
-CREATE UNIQUE INDEX chain_transaction_already_deposited ON public.transfer USING btree (crypto_network, crypto_tx_hash, crypto_tx_index) NULLS NOT DISTINCT WHERE ((crypto_tx_hash IS NOT NULL) AND (from_profile_id IS NULL));
+-- Rejects a second deposit of a transaction of a chain, and finds the first: whichever network either names, so without
+-- the 0x that hashes of some networks begin with.
+CREATE UNIQUE INDEX chain_transaction_already_deposited ON public.transfer USING btree (regexp_replace(crypto_tx_hash, '^0x'::text, ''::text), crypto_tx_index) NULLS NOT DISTINCT WHERE ((crypto_tx_hash IS NOT NULL) AND (from_profile_id IS NULL));
 -- The transfers of a range of batches, for verify and exports.
 CREATE INDEX transfer_batch ON public.transfer USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
 -- Lists by account_ids, page by page: the debits.

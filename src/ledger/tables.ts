@@ -69,12 +69,20 @@ export interface Projection<Row extends StateRow> extends VersionedTable<Row> {
   readonly includes: (row: Row) => boolean;
 }
 
+interface UniqueIndexColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly nullable?: true;
+  /** Its value, as an expression on the table `t`. If undefined, the column of that name. */
+  readonly expression?: string;
+}
+
 /** A unique index of a record's own table, by which the record is found that has some values. */
 export interface UniqueIndex {
   readonly table: string;
   /** Its name: what a statement fails with when the values are taken. */
   readonly constraint: string;
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly nullable?: true }[];
+  readonly columns: readonly UniqueIndexColumn[];
   /** Which rows are in it, as a condition on the table `t`. If undefined, all that have the values. */
   readonly where?: string;
 }

@@ -26,10 +26,10 @@ test.each(CRYPTO_NETWORKS)("an address and a hash on %s have its form", (network
   expect(transactionHashOn(network, Buffer.alloc(64, 0xa7))).toMatch(hash);
 });
 
-test("a coin with a network of its own is there and on ETHEREUM, and nothing else is there", () => {
+test("a coin with a network of its own is there alone, and nothing else is there", () => {
   const networksOf = (asset: string) => CRYPTO_NETWORKS.filter((network) => isOnNetwork(asset, network));
-  expect(networksOf("BTC")).toEqual(["BITCOIN", "ETHEREUM"]);
-  expect(networksOf("DOGE")).toEqual(["ETHEREUM", "DOGECOIN"]);
+  expect(networksOf("BTC")).toEqual(["BITCOIN"]);
+  expect(networksOf("DOGE")).toEqual(["DOGECOIN"]);
   const others = ["BITCOIN", "BITCOIN_CASH", "LITECOIN", "DOGECOIN"];
   expect(networksOf("USDG")).toEqual(CRYPTO_NETWORKS.filter((network) => !others.includes(network)));
 });

@@ -1,23 +1,24 @@
 /**
- * For simulated deposits: which asset may come by which network, and addresses and hashes in the form that each network
+ * Which asset may come by which network; and for simulated deposits, addresses and hashes in the form that each network
  * gives them. Nobody has the keys to them.
  */
 import { createHash } from "node:crypto";
 import { type CryptoNetwork, hashFormOf } from "./transfer.ts";
 
-/** Networks that have no coin but their own. */
-const ONLY_COINS: Readonly<Partial<Record<CryptoNetwork, string>>> = {
-  BITCOIN: "BTC",
-  BITCOIN_CASH: "BCH",
-  LITECOIN: "LTC",
-  DOGECOIN: "DOGE",
-};
+/** Of coins that are on this network alone, and alone on it. */
+const OWN_NETWORKS: ReadonlyMap<string, CryptoNetwork> = new Map([
+  ["BTC", "BITCOIN"],
+  ["BCH", "BITCOIN_CASH"],
+  ["LTC", "LITECOIN"],
+  ["DOGE", "DOGECOIN"],
+]);
 
-/** Such a coin is on its own network, and on ETHEREUM, which is the default for every asset. */
+/** @returns the only network that it can be on; undefined: it can be on all that are no coin's own */
+export const ownNetworkOf = (asset: string): CryptoNetwork | undefined => OWN_NETWORKS.get(asset);
+
 export function isOnNetwork(asset: string, network: CryptoNetwork): boolean {
-  const only = ONLY_COINS[network];
-  if (only !== undefined) return only === asset;
-  return network === "ETHEREUM" || !Object.values(ONLY_COINS).includes(asset);
+  const own = ownNetworkOf(asset);
+  return own === undefined ? ![...OWN_NETWORKS.values()].includes(network) : network === own;
 }
 
 /** The first byte of what a public key is hashed to (base58check). */

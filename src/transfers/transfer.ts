@@ -174,8 +174,7 @@ const CHAIN_DEPOSITS: UniqueIndex = {
   table: transferTable.name,
   constraint: "chain_transaction_already_deposited",
   columns: [
-    { name: "crypto_network", type: "crypto_network" },
-    { name: "crypto_tx_hash", type: "text" },
+    { name: "digits", type: "text", expression: "regexp_replace(t.crypto_tx_hash, '^0x', '')" },
     { name: "crypto_tx_index", type: "text", nullable: true },
   ],
   where: "t.from_profile_id is null",
@@ -221,13 +220,14 @@ export function formsOfHash(hash: string): readonly string[] {
 }
 
 /**
- * A transaction on a chain is deposited once, whichever customer it is for. One that names no output is the first one.
+ * A transaction on a chain is deposited once, whichever customer it is for and whichever network is named: an operator may
+ * name the wrong one. One that names no output is the first one.
  * @returns no claim if none is named
  */
 export function chainDepositClaims(customerId: CustomerId, details: ExternalTransferDetails, id: Uuid): Claim[] {
-  const { cryptoNetwork, cryptoTxHash, cryptoTxIndex = null } = details;
-  if (cryptoNetwork === undefined || cryptoTxHash === undefined) return [];
-  const values = [cryptoNetwork, cryptoTxHash, cryptoTxIndex];
+  const { cryptoTxHash, cryptoTxIndex = null } = details;
+  if (cryptoTxHash === undefined) return [];
+  const values = [cryptoTxHash.replace(/^0x/, ""), cryptoTxIndex];
   const keptBy = { index: CHAIN_DEPOSITS, values };
   return [{ customerId, kind: "chain_deposit", refId: values.join("/"), id, keptBy }];
 }

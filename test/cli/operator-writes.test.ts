@@ -57,10 +57,14 @@ test("a deposit on a chain has all that the operator gave, and is valued at par"
 });
 
 test("what the operator leaves out is left out, except for the kind and the network", async () => {
-  const chain = { type: "CRYPTO_DEPOSIT", crypto_network: "ETHEREUM" };
-  expect(await recordOf("deposit", ...of("BTC", "0.5"))).toEqual(
-    record("BTC", "0.5", { direction: "CREDIT", ...chain }),
-  );
+  for (const [asset, network] of [
+    ["ETH", "ETHEREUM"],
+    ["BTC", "BITCOIN"],
+    ["DOGE", "DOGECOIN"],
+  ] as const)
+    expect(await recordOf("deposit", ...of(asset, "0.5"))).toEqual(
+      record(asset, "0.5", { direction: "CREDIT", type: "CRYPTO_DEPOSIT", crypto_network: network }),
+    );
   const wire = { direction: "CREDIT", type: "WIRE_DEPOSIT" };
   expect(await recordOf("deposit", ...of("USD", "100"))).toEqual(record("USD", "100", wire));
 });
@@ -91,7 +95,10 @@ test.each<[string, string, string[], RegExp]>([
   ["deposit", "USD", ["--type", "CRYPTO_DEPOSIT"], /^CRYPTO_DEPOSIT is not for USD, which is fiat$/],
   ["withdraw", "USDG", ["--type", "WIRE_WITHDRAWAL"], /^WIRE_WITHDRAWAL is not for USDG, which is not fiat$/],
   ["deposit", "USDG", ["--tx-index", "3"], /^--tx-index needs --tx-hash$/],
-  ["deposit", "BTC", ["--tx-hash", "ab"], /^--tx-hash needs --network: a transaction is recorded once on each$/],
+  ["deposit", "BTC", ["--tx-hash", "ab"], /^--tx-hash needs --network: the one that the transaction is on$/],
+  ["deposit", "BTC", ["--network", "ETHEREUM"], /^BTC is not on ETHEREUM, but on BITCOIN$/],
+  ["withdraw", "LTC", ["--network", "BITCOIN"], /^LTC is not on BITCOIN, but on LITECOIN$/],
+  ["deposit", "USDG", ["--network", "DOGECOIN"], /^USDG is not on DOGECOIN$/],
   ["deposit", "GOLD", [], /^asset GOLD is not in the catalogue$/],
   ["deposit", "USDG", ON_CHAIN, /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}$/],
   [
@@ -182,6 +189,28 @@ test("the transaction that a withdrawal got with a later step makes it no other"
   expect((await run(withdraw)).stderr.trim()).toBe(
     `ref_id "chain-4" was already used for this: transfer ${id}, which is sent`,
   );
+});
+
+test("a transaction is deposited once, whichever network is named and however its hash is written", async () => {
+  const deposit = (network: string, hash: string) => [
+    "deposit",
+    ...of("PYUSD", "1"),
+    "--network",
+    network,
+    "--tx-hash",
+    hash,
+    "--tx-index",
+    "0",
+  ];
+  const { id } = await recordOf<{ id: string }>(...deposit("STELLAR", "c0ffee"));
+  for (const [network, hash] of [
+    ["ETHEREUM", "0xC0FFEE"],
+    ["BASE", "c0ffee"],
+    ["STELLAR", "0xc0ffee"],
+  ] as const) {
+    const { exitCode, stderr } = await run(deposit(network, hash));
+    expect([exitCode, stderr.trim()]).toEqual([1, `transaction "${hash}" was already recorded as transfer ${id}`]);
+  }
 });
 
 test("what was done is said in one line: recorded, or only requested", async () => {

@@ -90,19 +90,22 @@ test.each(["0", undefined])(
   },
 );
 
-test("other outputs of a transaction, other networks, and withdrawals that name it, are transfers of their own", async () => {
+test("other outputs of a transaction, and withdrawals that name it, are transfers of their own, but not other networks", async () => {
   const [to] = (await profiles(1)) as [To];
   const [one] = nodes as [(typeof nodes)[0]];
   const deposit = onChain(to, "0xdef", "0");
   const requests: ExternalTransferRequest[] = [
     deposit,
     onChain(to, "0xdef", "1"),
-    { ...deposit, details: { ...deposit.details, cryptoNetwork: "BASE" } },
+    onChain(to, "0xdef", "2"),
     { ...deposit, direction: "DEBIT", type: "CRYPTO_WITHDRAWAL" },
     { ...deposit, direction: "DEBIT", type: "CRYPTO_WITHDRAWAL" },
   ];
   for (const request of requests) expect((await one.transfers.recordExternal(request, TESTER)).kind).toBe("done");
-  expect((await one.transfers.recordExternal(deposit, TESTER)).kind).toBe("exists");
+  for (const cryptoNetwork of ["ETHEREUM", "BASE", "STELLAR"] as const) {
+    const again = { ...deposit, details: { ...deposit.details, cryptoNetwork } };
+    expect((await one.transfers.recordExternal(again, TESTER)).kind, cryptoNetwork).toBe("exists");
+  }
   // Having repeated one, its customer's are looked up first: what only a withdrawal names was never deposited.
   const named = onChain(to, "0xdaf", "0");
   for (const request of [{ ...named, direction: "DEBIT", type: "CRYPTO_WITHDRAWAL" } as const, named])
@@ -141,8 +144,9 @@ test("a hash in hexadecimal digits is the same transaction in either case, and o
   for (const hash of ["0xdec0de", "0XDec0dE", "0xDEC0DE", "DEC0DE"]) {
     expect(await record("ETHEREUM", hash)).toMatchObject({ kind: "exists", id });
   }
-  expect((await record("BITCOIN", "DEC0DE"))?.kind).toBe("done");
-  expect((await record("BITCOIN", "0xdec0de"))?.kind).toBe("exists");
+  for (const hash of ["DEC0DE", "0xdec0de"])
+    expect(await record("BITCOIN", hash)).toMatchObject({ kind: "exists", id });
+  expect(await record("BITCOIN", "0XDEC2DE")).toMatchObject({ kind: "done", value: { cryptoTxHash: "dec2de" } });
   expect((await record("SOLANA", "DEC1DE"))?.kind).toBe("done");
   expect(await record("SOLANA", "dec1de")).toMatchObject({ kind: "done", value: { cryptoTxHash: "dec1de" } });
   expect(await availableUsd(db.owner, [to.id])).toEqual(["4"]);

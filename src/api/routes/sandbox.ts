@@ -96,7 +96,8 @@ function rejectCryptoFields(body: DepositBody, dialect: ApiDialect): void {
 
 function rejectOtherNetworks(body: DepositBody, dialect: ApiDialect): void {
   const { asset, crypto_network: network } = body;
-  if (network === undefined || isOnNetwork(asset, network)) return;
+  // The default for every asset, so also where it is named.
+  if (network === undefined || network === "ETHEREUM" || isOnNetwork(asset, network)) return;
   const sent = dialect.giver(DepositBody)(body);
   throw invalid([
     { field: "crypto_network", value: sent.crypto_network as string, rule: `is not a network of ${sent.asset}` },

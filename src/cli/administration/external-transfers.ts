@@ -20,7 +20,9 @@ import {
   createTransfers,
   type ExternalTransferRequest,
   type ExternalTransferType,
+  isOnNetwork,
   notionalValue,
+  ownNetworkOf,
   RECORD_TYPES,
   type TransferRecord,
 } from "../../transfers/transfers.ts";
@@ -89,7 +91,7 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
     .addOption(
       new Option(
         "--network <name>",
-        "the blockchain network; not for fiat (default: ETHEREUM; required with --tx-hash)",
+        "the blockchain network; not for fiat (default: of BTC, BCH, LTC and DOGE their own, otherwise ETHEREUM; required with --tx-hash)",
       ).choices(CRYPTO_NETWORKS),
     )
     .option("--address <text>", "the destination address; not for fiat", readAddress)
@@ -177,11 +179,18 @@ function checkOptions({ code, kind }: Asset, type: ExternalTransferType, options
     const flags = given.map((name) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
     throw new CommandRejected(`${flags.join(", ")} cannot be used with ${code}, which is fiat`);
   }
-  // By default it would be recorded again, on another network than the one that was named the first time.
+  // How a hash is written depends on it.
   if (options.txHash !== undefined && options.network === undefined)
-    throw new CommandRejected("--tx-hash needs --network: a transaction is recorded once on each");
+    throw new CommandRejected("--tx-hash needs --network: the one that the transaction is on");
   if (options.txIndex !== undefined && options.txHash === undefined)
     throw new CommandRejected("--tx-index needs --tx-hash");
+}
+
+function networkOf({ code }: Asset, named: CryptoNetwork | undefined): CryptoNetwork {
+  const own = ownNetworkOf(code);
+  const network = named ?? own ?? "ETHEREUM";
+  if (isOnNetwork(code, network)) return network;
+  throw new CommandRejected(`${code} is not on ${network}${own === undefined ? "" : `, but on ${own}`}`);
 }
 
 async function onChain(
@@ -189,10 +198,10 @@ async function onChain(
   asset: Asset,
   options: ExternalTransferOptions,
 ): Promise<ExternalTransferRequest["details"]> {
-  const { amount, network = "ETHEREUM", address, txHash, txIndex } = options;
+  const { amount, address, txHash, txIndex } = options;
   const lastPrice = await findLastPrice(database, `${asset.code}${USD}` as MarketCode);
   return {
-    cryptoNetwork: network,
+    cryptoNetwork: networkOf(asset, options.network),
     destinationAddress: address,
     cryptoTxHash: txHash,
     cryptoTxIndex: txIndex,

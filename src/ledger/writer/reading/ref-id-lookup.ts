@@ -106,8 +106,9 @@ async function findInIndex(
 ): Promise<[key: string, id: Uuid][]> {
   const names = columns.map(({ name }) => name);
   const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`);
-  const same = columns.map(({ name, nullable }) =>
-    nullable === true ? `t.${name} is not distinct from k.${name}` : `t.${name} = k.${name}`,
+  const same = columns.map(
+    ({ name, nullable, expression = `t.${name}` }) =>
+      `${expression} ${nullable === true ? "is not distinct from" : "="} k.${name}`,
   );
   const rows = await database.rows<{ place: string; id: Uuid }>(
     `select k.place, t.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
