@@ -71,6 +71,29 @@ test("concurrent migrations are serialized", async () => {
   for (const other of others) await other.close();
 });
 
+test("who migrates waits for another that migrates for as long as that takes", async () => {
+  const other = await empty.connect({ application_name: "in the way" });
+  await other.query("begin");
+  await other.query("select pg_advisory_xact_lock(hashtext('parbook migrations'))");
+  // As a session whose time to wait for a lock, ten seconds by default, is soon over.
+  const impatient: Pick<Database, "transaction"> = {
+    transaction: (work, takes) =>
+      empty.transaction(async (transaction) => {
+        await transaction.rows("set local lock_timeout = '50ms'");
+        return work(transaction);
+      }, takes),
+  };
+  const migration = migrate(impatient as Database, inject("serviceRole")).catch((error: unknown) => error);
+  await until("it has waited longer than that", async () => {
+    const waiting =
+      "from pg_stat_activity where datname = $1 and wait_event = 'advisory' and now() - query_start > interval '200 ms'";
+    return (await admin.rows(`select ${waiting}`, [nameOfEmpty()])).length === 1;
+  });
+  await other.query("rollback");
+  await other.end();
+  expect(await migration).toEqual(all);
+});
+
 test("each migration is one transaction: a failed one leaves those before it", async () => {
   const folder = await migrationsWith({ ...LATER, "0003-texts.sql": "drop table note; select 1 / 0" });
   await expect(migrate(empty, inject("serviceRole"), { folder })).rejects.toThrow("division by zero");
