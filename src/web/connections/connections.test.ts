@@ -163,6 +163,26 @@ test("of an address 128 requests may wait behind others on their connections, an
   await until("the other's have come", () => asked() === 8 * 16 + 9 + 1 + 16);
 });
 
+test.each([
+  ["plain", REQUEST],
+  ["with bodies", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"],
+  ["to upgrade", "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
+])("past the limit Node makes no request of what one read brought: %s", async (_, request) => {
+  const { server, asked } = silentServer();
+  let made = 0;
+  let upgraded = 0;
+  server.on("request", () => {
+    made += 1;
+  });
+  server.on("upgrade", () => {
+    upgraded += 1;
+  });
+  const socket = arrive(server, "203.0.113.9");
+  socket.push(REQUEST.repeat(17) + request.repeat(1_000));
+  await until("the connection has ended", () => socket.destroyed);
+  expect([asked(), made, upgraded]).toEqual([16, 17, 0]);
+});
+
 test("requests that are answered at once count as well until the turn of the event loop is over", async () => {
   let asked = 0;
   const server = createHttpServer({ ServerResponse: TrackedResponse }, (_request, response) => {

@@ -147,8 +147,8 @@ type OnFlood = (socket: Socket, reason: Dropped["reason"]) => void;
 
 /**
  * One read of a socket may hold two thousand small requests, and Node emits them all in one turn of the event loop. Past
- * the limit no request reaches a handler, and the connection is closed, because parsing alone costs microseconds each. The
- * same happens when the requests of an address arrive in too many small pieces.
+ * the limit none is emitted, and the connection is closed. The same happens when the requests of an address arrive in too
+ * many small pieces.
  */
 function boundRequests(
   server: Server,

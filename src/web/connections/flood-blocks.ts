@@ -1,9 +1,8 @@
 /**
- * Addresses that flood the server: with requests, with small pieces of requests, or with frames on a feed. One flood
- * costs what one read of a socket holds, about 20 ms, and ends its own connection only, because other clients may share
- * the address. Several within a second block new connections from the address for a while: a rejected connection costs
- * far less than a response that says so. Four times as many block an IPv6 /48, or its holder would flood from one /64 of it
- * after the other.
+ * Addresses that flood the server: with requests, with small pieces of requests, or with frames on a feed. One flood ends
+ * its own connection only, because other clients may share the address. Several within a second block new connections from
+ * the address for a while: a rejected connection costs far less than a response that says so. Four times as many block an
+ * IPv6 /48, or its holder would flood from one /64 of it after the other.
  */
 import { ADDRESSES_OF_WIDE, networksOf, rateLimitKey } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";

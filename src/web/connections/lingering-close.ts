@@ -28,6 +28,7 @@ export function stopReading(socket: Socket): void {
 /** The same at once, in the middle of a read: bytes that Node has buffered are lost. */
 export function stopReadingAtOnce(socket: Socket): void {
   if (socket.destroyed) return;
+  skipRestOfRead(socket);
   let small = 0;
   // Node's parser is one of the listeners. It reads the socket directly only while it is the only one.
   socket.removeAllListeners("data").on("data", ({ length }: Buffer) => {
@@ -36,6 +37,24 @@ export function stopReadingAtOnce(socket: Socket): void {
     if (small > MOST_SMALL_PIECES) socket.destroy();
   });
 }
+
+/** Node's, of the head of a request: there is no body, and what follows is not HTTP. */
+const NO_MORE_HTTP = 2;
+
+/**
+ * Node parses all that one read of the socket brought, also after the socket is destroyed: two thousand requests, which it
+ * aborts one by one when the socket closes. After the next one its parser now stops, and nobody gets that.
+ */
+function skipRestOfRead(socket: Socket & { readonly parser?: { onIncoming?: OnIncoming } | null }): void {
+  const { parser } = socket;
+  if (parser === undefined || parser === null) return;
+  parser.onIncoming = (request) => {
+    request.upgrade = false;
+    return NO_MORE_HTTP;
+  };
+}
+
+type OnIncoming = (request: { upgrade: boolean }) => number;
 
 /** Makes Node close the connection in this way once its last response has been sent. */
 export function lingerAfterAnswer(socket: Socket): void {
