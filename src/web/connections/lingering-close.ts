@@ -4,12 +4,17 @@
  * Node's parser is detached first: it would make a call for each chunk of a body.
  */
 import type { Socket } from "node:net";
+import { CountsPerSecond } from "../limits/counts-per-second.ts";
 import { SMALL_PIECE_BYTES } from "./fragmented-requests.ts";
 
 /** How long a caller may continue to send, and read its response. */
 const LINGER_MS = 1_000;
 /** Small pieces that are discarded before the connection is destroyed. A TLS record of one byte costs as much as one of 16 KiB. */
 const MOST_SMALL_PIECES = 100;
+
+/** Reads of all connections that are discarded in a second, of 64 KiB or, of TLS, 16. At the rate of a fast line they would take all of the thread's time. */
+const MOST_DISCARDED_PER_SECOND = 1_000;
+const discarded = new CountsPerSecond();
 
 const ending = new WeakSet<Socket>();
 
@@ -25,16 +30,20 @@ export function stopReading(socket: Socket): void {
   });
 }
 
-/** The same at once, in the middle of a read: bytes that Node has buffered are lost. */
-export function stopReadingAtOnce(socket: Socket): void {
+/**
+ * The same at once, in the middle of a read: bytes that Node has buffered are lost.
+ * @param reads counts those of all connections that are discarded
+ */
+export function stopReadingAtOnce(socket: Socket, reads = discarded): void {
   if (socket.destroyed) return;
   skipRestOfRead(socket);
   let small = 0;
   // Node's parser is one of the listeners. It reads the socket directly only while it is the only one.
   socket.removeAllListeners("data").on("data", ({ length }: Buffer) => {
-    if (length >= SMALL_PIECE_BYTES) return;
-    small += 1;
+    if (length < SMALL_PIECE_BYTES) small += 1;
     if (small > MOST_SMALL_PIECES) socket.destroy();
+    // Until it is closed. The caller can still read its response.
+    else if (reads.add("") > MOST_DISCARDED_PER_SECOND) socket.pause();
   });
 }
 

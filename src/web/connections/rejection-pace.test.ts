@@ -72,6 +72,26 @@ test("a rejected request that has not come whole is read to its end first", asyn
   await until("it is read again", () => !socket.isPaused());
 });
 
+test("a body counts when it has arrived, and not when it is announced", async () => {
+  const server = fastify();
+  onTestFinished(() => server.close());
+  const next = vi.spyOn(RejectionPace.prototype, "next");
+  onTestFinished(() => next.mockRestore());
+  paceRejections(server, { isShared: () => false, isPaced: () => true });
+  server.addHook("onRequest", async (_, reply) => reply.code(401).send("no"));
+  server.post("/", () => "never");
+  const url = new URL(await server.listen());
+  const socket = connect(Number(url.port), url.hostname).resume();
+  onTestFinished(() => void socket.destroy());
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40960\r\n\r\n${"x".repeat(4_096)}`);
+  await once(socket, "data");
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(next.mock.calls).toEqual([]);
+  socket.write("x".repeat(40_960 - 4_096));
+  await until("it has arrived", () => next.mock.calls.length > 0);
+  expect(next.mock.calls).toEqual([[1 + 1 / 4_096 + 10]]);
+});
+
 test("a connection that is held back is read again, also when the loop is busy for longer than that", async () => {
   const pace = new RejectionPace(() => 0);
   const calls: string[] = [];
@@ -194,11 +214,10 @@ test("the rejection is delayed, too, on a connection of a trusted proxy, whereve
   onTestFinished(() => void vi.useRealTimers());
   const toy = await startToyApi(undefined, { trustedProxies: [parseNetwork("10.0.0.0/8") as Network] });
   onTestFinished(() => toy.close());
-  const rejection = (remoteAddress: string) =>
-    toy.api.inject({ url: "/v2/toys", headers: { host: "toy" }, remoteAddress });
-  for (const address of ["203.0.113.9", "203.0.113.9"]) expect((await rejection(address)).statusCode).toBe(401);
+  const rejection = () => toy.api.inject({ url: "/v2/toys", headers: { host: "toy" }, remoteAddress: "10.0.0.7" });
+  expect((await rejection()).statusCode).toBe(401);
   let isOver = false;
-  const delayed = rejection("10.0.0.7").finally(() => (isOver = true));
+  const delayed = rejection().finally(() => (isOver = true));
   for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
   expect(isOver).toBe(false);
   vi.advanceTimersByTime(2);

@@ -45,19 +45,21 @@ export class RejectionPace {
     return wait;
   }
 
-  /** Call when a rejection has been written. */
-  rejected(request: RejectedRequest, rejections = 1): void {
+  /**
+   * Call when a rejection has been written.
+   * @param countOf as how many it counts: called when its request has arrived
+   */
+  rejected(request: RejectedRequest, countOf = (): number => 1): void {
     const { socket } = request;
-    const wait = this.next(rejections);
-    // Timers are no finer. An injected request has no socket.
-    if (wait < 1 || !(socket instanceof Socket)) return;
     const holdBack = (): void => {
+      const wait = this.next(countOf());
+      // Timers are no finer. An injected request has no socket.
+      if (wait < 1 || !(socket instanceof Socket)) return;
       socket.pause();
       setTimeout(() => socket.resume(), wait).unref();
     };
     // After Node has discarded the rest of the request, for which it reads the socket: one that is still sent would be cut
-    // off, with its rejection. The timer has to be set then too: set here, it could fire before the pause, and the connection
-    // would never be read again.
+    // off, with its rejection.
     if (request.readableEnded) setImmediate(holdBack);
     else request.once("end", () => setImmediate(holdBack));
   }
@@ -90,21 +92,24 @@ export function paceRejections(server: Pick<FastifyInstance, "addHook">, { isSha
   const isDelayed = ({ raw }: FastifyRequest, reply: FastifyReply): boolean =>
     isShared(raw.socket.remoteAddress ?? "") || isLastAnswer(reply);
   server.addHook("onSend", (request, reply, _payload, done) => {
-    if (isPaced(request, reply.statusCode) && isDelayed(request, reply)) pace.send(done, rejectionsOf(request));
-    else done();
+    if (!isPaced(request, reply.statusCode) || !isDelayed(request, reply)) return done();
+    const { raw } = request;
+    if (!raw.complete) raw.once("end", () => pace.next(bodyCount(raw)));
+    pace.send(done, headCount(raw) + (raw.complete ? bodyCount(raw) : 0));
   });
   server.addHook("onResponse", (request, reply, done) => {
-    if (isPaced(request, reply.statusCode) && !isDelayed(request, reply)) {
-      pace.rejected(request.raw, rejectionsOf(request));
-    }
+    const { raw } = request;
+    if (isPaced(request, reply.statusCode) && !isDelayed(request, reply))
+      pace.rejected(raw, () => headCount(raw) + bodyCount(raw));
     done();
   });
 }
 
 /** A request of 64 KiB costs as much as sixteen small ones, also if it is rejected before it is parsed: it has to be read. */
 const BYTES_OF_REJECTION = 4_096;
-const rejectionsOf = ({ raw: { url = "", headers } }: FastifyRequest): number =>
-  1 + (url.length + Number(headers["content-length"] ?? 0)) / BYTES_OF_REJECTION;
+const headCount = ({ url = "" }: IncomingMessage): number => 1 + url.length / BYTES_OF_REJECTION;
+/** Call when it has arrived: what is only announced costs nothing. */
+const bodyCount = ({ headers }: IncomingMessage): number => Number(headers["content-length"] ?? 0) / BYTES_OF_REJECTION;
 
 /** As the caller asked, or because we end the connection. */
 const isLastAnswer = (reply: FastifyReply): boolean =>
