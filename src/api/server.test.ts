@@ -178,11 +178,12 @@ test("large bodies that are complete at the same time are parsed one in a turn",
   const taken: number[] = [];
   const tookMs: number[] = [];
   let turn = 0;
-  const restMs = (ms: number): number => {
-    tookMs.push(ms);
-    return 0;
+  const rests = {
+    restMs: (_: string, ms: number): number => {
+      tookMs.push(ms);
+      return 0;
+    },
   };
-  const rests = { freeShare: 0.001, freeMs: 0, restMs };
   const largeBodies = new FairAdmission({ ...PATIENT, atOnce: 16, alone: 16, share: 16, rests });
   toy = await startToyApi(
     (api: Api) => {

@@ -237,19 +237,23 @@ test("a failure gives the turn back, and a HEAD takes one", async () => {
   expect(running).toEqual(["a"]);
 });
 
-test.each(["longReads", "largeBodies"] as const)(
-  "while the thread is busy a caller's many %s have rests between them",
-  async (kind) => {
+test.each([
+  ["longReads", "longReads"],
+  ["largeBodies", "largeBodies"],
+  ["largeBodies", "longReads"],
+] as const)(
+  "while the thread is busy a caller's many %s have rests behind them, with its %s",
+  async (first, second) => {
     end = () => undefined;
     toy = await startToyApi();
     const load = { utilization: 0.5 };
-    const { reads, writes, [kind]: resting } = createAdmissions(load);
+    const { reads, writes, [first]: before, [second]: resting } = createAdmissions(load);
     const isFreeAfter = async (turnstile: FairAdmission, tookMs: number): Promise<boolean> => {
       expect(await turnstile.enter("a")).toBe(true);
       turnstile.leave("a", tookMs);
       return turnstile.size === 0;
     };
-    for (let i = 0; i < 5; i += 1) expect(await isFreeAfter(resting, 100)).toBe(true);
+    for (let i = 0; i < 5; i += 1) expect(await isFreeAfter(before, 100)).toBe(true);
     load.utilization = 0.9;
     for (let i = 0; i < 5; i += 1)
       expect([await isFreeAfter(reads, 100), await isFreeAfter(writes, 100)]).toEqual([true, true]);

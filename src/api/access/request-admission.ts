@@ -3,10 +3,10 @@
  * is read. The request enters the queue once its body is complete and valid, so that a slow body occupies no slot.
  */
 import type { FastifyRequest, onRequestHookHandler, RouteHandlerMethod } from "fastify";
-import { restMs } from "../../std/pause.ts";
-import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
+import type { ThreadLoad } from "../../std/thread-load.ts";
 import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unsent-responses.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
+import { TimeShares } from "../../web/limits/time-shares.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
 import { serializeLongPage } from "../requests/long-pages.ts";
 import { callerOf } from "./guard.ts";
@@ -36,8 +36,8 @@ const READS = { most: 1_000, atOnce: 16, alone: 6, share: 4, shortQueue: 128, ex
  * One list of several items at a time for each caller, and one that may read all of its records to find one. A record may have
  * ten kilobytes of notes, so that twenty take the thread and the database as long as a hundred look-ups. One thread serialises
  * lists, and the database shares its cores among walks: more would not finish sooner, and would block every other caller.
- * While the thread is busy the lists of a caller that has one after the other come after rests, or they take most of the
- * thread. A list now and then does not wait for that.
+ * While the thread is busy the lists of a caller that has one after the other come after rests (`TimeShares`), or they take
+ * most of the thread.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
 
@@ -46,9 +46,6 @@ const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
  * wait hold up to 64 KiB each, also when their caller has gone: a thousand.
  */
 const LARGE_BODIES = { ...READS, atOnce: 16, alone: 1, share: 1, expectedMs: 2_000 };
-
-/** Without rests, while the thread is busy: so much of its time for a caller, and so much at once. */
-const FREE = { freeShare: 0.4, freeMs: 200 };
 
 /**
  * A customer alone may fill the ledger's batches. Beside others its share makes small batches: it keeps three quarters
@@ -72,8 +69,9 @@ export interface Admissions {
   readonly largeBodies: FairAdmission;
 }
 
-export function createAdmissions(load: Pick<ThreadLoad, "utilization"> = new ThreadLoad()): Admissions {
-  const rests = { ...FREE, restMs: (tookMs: number) => (load.utilization > BUSY ? restMs(tookMs, 1) : 0) };
+export function createAdmissions(load?: Pick<ThreadLoad, "utilization">): Admissions {
+  // One for both: a caller with lists and large bodies at once would take the shares of two.
+  const rests = new TimeShares(load);
   return {
     reads: new FairAdmission(READS),
     longReads: new FairAdmission({ ...LONG_READS, rests }),

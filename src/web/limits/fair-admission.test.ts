@@ -272,30 +272,24 @@ test("of one customer fewer are begun, and the others take turns with its rest",
   expect(begun.slice(3)).toEqual(["ann 2", "bob 5", "eve 7", "ann 3", "bob 6"]);
 });
 
-test("a caller's requests rest once they took more than their free share of the time, and others' do not", async () => {
-  const rested: number[] = [];
-  const restMs = (tookMs: number): number => {
-    rested.push(tookMs);
-    return 0;
+test("a request keeps its place while its caller rests", async () => {
+  const asked: [string, number][] = [];
+  const restMs = (caller: string, tookMs: number): number => {
+    asked.push([caller, tookMs]);
+    return caller === "a" ? 5 : 0;
   };
-  const { turnstile, clock, come } = start({ rests: { restMs, freeShare: 0.25, freeMs: 100 } });
-  const take = async (caller: string, tookMs: number): Promise<void> => {
-    await come(caller);
-    clock.now += tookMs;
-    turnstile.leave(caller, tookMs);
-  };
-  await take("a", 60);
-  await take("a", 50);
-  expect(rested).toEqual([]);
-  // 60 and 50, of which 12.5 are free by now, and 20, of which 5 are: 112.5.
-  await take("a", 20);
-  expect(rested).toEqual([20]);
-  await take("b", 90);
-  expect(rested).toEqual([20]);
-  // Four tenths of a second give back what is free within them.
-  clock.now += 400;
-  await take("a", 60);
-  expect(rested).toEqual([20]);
-  await take("a", 70);
-  expect(rested).toEqual([20, 70]);
+  const { turnstile, come, news } = start({ atOnce: 1, rests: { restMs } });
+  await come("ab");
+  turnstile.leave("a", 70);
+  expect([turnstile.size, news()]).toEqual([2, "a"]);
+  await expect.poll(() => turnstile.size, SOON).toBe(1);
+  expect(news()).toBe("b");
+  turnstile.leave("b", 80);
+  expect([turnstile.size, asked]).toEqual([
+    0,
+    [
+      ["a", 70],
+      ["b", 80],
+    ],
+  ]);
 });

@@ -8,7 +8,7 @@
  */
 
 import { assert } from "../../std/assert.ts";
-import { FULL, spendTokens } from "./token-bucket.ts";
+import type { TimeShares } from "./time-shares.ts";
 
 export interface FairAdmissionBounds {
   /** Requests in progress and waiting, of all callers. */
@@ -24,16 +24,8 @@ export interface FairAdmissionBounds {
   /** The longest expected wait in a longer queue, and the longest actual wait. */
   readonly expectedMs: number;
   readonly maxWaitMs: number;
-  /** Unset: a request keeps its place until its end, and no longer. */
-  readonly rests?: Rests;
-}
-
-export interface Rests {
-  /** How long a request keeps its place after its end, given how long it took. */
-  readonly restMs: (tookMs: number) => number;
-  /** A caller's requests need no rest while together they take no more than this part of the time (above 0), and so much at once. */
-  readonly freeShare: number;
-  readonly freeMs: number;
+  /** How long a request keeps its place after its end, by caller and how long it took. If unset, it does not. */
+  readonly rests?: Pick<TimeShares, "restMs">;
 }
 
 /**
@@ -71,18 +63,9 @@ interface CallerQueue {
   movedAt: number;
   /** The recent average time between two admissions. */
   paceMs: number;
-  /** A bucket of milliseconds that its requests may take without a rest. */
-  freeFullAt: number;
 }
 
-const NEW_CALLER: Readonly<CallerQueue> = {
-  running: 0,
-  seenAt: 0,
-  waiting: [],
-  movedAt: 0,
-  paceMs: 1,
-  freeFullAt: FULL,
-};
+const NEW_CALLER: Readonly<CallerQueue> = { running: 0, seenAt: 0, waiting: [], movedAt: 0, paceMs: 1 };
 
 /** How long a caller counts as present after its last request, so that one that pauses briefly does not lose its share. */
 const PRESENT_MS = 1_000;
@@ -162,7 +145,7 @@ export class FairAdmission {
   leave(caller: string, tookMs = 0): void {
     const queue = this.#queues.get(caller);
     assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
-    const restMs = this.#restMs(queue, tookMs);
+    const restMs = this.#bounds.rests?.restMs(caller, tookMs) ?? 0;
     if (restMs > 0) setTimeout(() => this.#end(queue), restMs).unref();
     else this.#end(queue);
   }
@@ -173,15 +156,6 @@ export class FairAdmission {
     queue.seenAt = this.#now();
     this.#sweep();
     this.#admitWaiting();
-  }
-
-  #restMs(queue: CallerQueue, tookMs: number): number {
-    const { rests } = this.#bounds;
-    if (rests === undefined) return 0;
-    const { restMs, freeShare, freeMs } = rests;
-    const now = this.#now();
-    queue.freeFullAt = spendTokens(queue.freeFullAt, freeShare * 1_000, now, tookMs);
-    return (queue.freeFullAt - now) * freeShare > freeMs ? restMs(tookMs) : 0;
   }
 
   #mayStart({ running }: Pick<CallerQueue, "running">): boolean {
