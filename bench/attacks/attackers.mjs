@@ -27,6 +27,7 @@ const handshake = (path) =>
 const many = (bytes, length) => Buffer.concat(Array.from({ length: Math.ceil(length / bytes.length) }, () => bytes));
 const NO_MASK = [0, 0, 0, 0];
 const PONGS = many(Buffer.from([0x8a, 0x80, ...NO_MASK]), 65_536);
+const ZEROS = Buffer.alloc(65_536);
 const PINGS = many(Buffer.from([0x89, 0x80, ...NO_MASK]), 65_536);
 const BOOK = "/v2/markets/BTCUSD/order-book";
 const BOOKS = many(Buffer.from(ask(BOOK)), 65_536);
@@ -79,6 +80,9 @@ const BODY = JSON.stringify({
   amount: 1,
 });
 const LARGE_BODY = `POST /v2/transfer/platform HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`;
+/** Without a token: a body that never ends. */
+const ENDLESS_BODY =
+  "POST /v2/transfer/platform HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n";
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
 /**
@@ -171,6 +175,15 @@ const KINDS = {
   },
   pages: (socket, nth) => askAgain(socket, PAGES[nth % PAGES.length]),
   bodies: (socket) => askAgain(socket, LARGE_BODY),
+  // All that costs the thread much, of one client.
+  mixed: (socket, nth) => {
+    if (nth % 10 === 0) return void read(socket).write(ask("/v2/events/stream?after_number=0", [authorization]));
+    askAgain(socket, nth % 2 === 0 ? LARGE_BODY : PAGES[nth % PAGES.length]);
+  },
+  "endless-bodies": (socket) => {
+    socket.write(ENDLESS_BODY);
+    flood(socket.pause(), ZEROS);
+  },
   balances: (socket) => askAgain(socket, BALANCES),
   fees: (socket) => askAgain(socket, ask("/v2/fees", [authorization])),
   candles: (socket) =>

@@ -1,12 +1,14 @@
 /** Requests that offer another protocol, as bytes: none of them hides another one, and none ends the process. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { stuckReader } from "../../../test/support/exchange/feed-client.ts";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { FeedClient, stuckReader } from "../../../test/support/exchange/feed-client.ts";
 import { ToyFeed } from "../../../test/support/exchange/toy-feed.ts";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
+import { boundConnections } from "../../web/connections/connections.ts";
 import { containBugs } from "../../web/connections/contain-bugs.ts";
+import { sharedBy } from "../../web/connections/server-options.ts";
 import { feedRoutes } from "./feeds.ts";
 
 let toy: ToyApi;
@@ -66,6 +68,23 @@ test("an offer that is passed over is answered whole, body included, and the con
       expect(received).toContain('{"name":"a","body":{"of":"a"}}');
     }
   }
+});
+
+test("what a reader sends within the bounds of feeds is never too much, however long it stays", async () => {
+  const bounds = { mostReceived: 1_000, mostReceivedBytes: 1_000_000 };
+  const roomy = await startToyApi((api) => feedRoutes(api, new ToyFeed().exchange, bounds));
+  onTestFinished(() => roomy.close());
+  // From elsewhere: the bytes of a proxy's connections are not counted.
+  roomy.api.server.prependListener("connection", (socket: Socket) =>
+    Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" }),
+  );
+  boundConnections(roomy.api.server, { most: 20, isShared: sharedBy([]), onDropped: () => expect.fail() });
+  const { webSocket } = await new FeedClient(roomy.url, "/marketdata/BTCUSD").opened();
+  for (let i = 0; i < 300; i += 1) webSocket.send("x".repeat(1_000));
+  const pong = once(webSocket, "pong");
+  webSocket.ping();
+  await pong;
+  webSocket.terminate();
 });
 
 test("bytes behind an ignored upgrade offer never run, however they are cut into packets", async () => {

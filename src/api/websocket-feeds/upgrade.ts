@@ -8,6 +8,7 @@ import { IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
+import { noteHandedOver } from "../../web/connections/fragmented-requests.ts";
 import { isIdle, TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { doubledHeader, unreadable } from "../../web/header-checks.ts";
 import type { Api } from "../api.ts";
@@ -82,6 +83,7 @@ export class Upgrades {
   constructor(api: Api) {
     api.server.on("upgrade", (request, _stream, head) => {
       const { socket } = request;
+      noteHandedOver(socket);
       // Node has removed its listeners: an error would end the process, and nothing would bound the response.
       socket.on("error", () => undefined);
       socket.setTimeout(RESPONSE_TIMEOUT_MS, () => socket.destroy());

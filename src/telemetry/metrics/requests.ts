@@ -31,6 +31,7 @@ const DROPPED: Readonly<Record<Dropped["reason"], string>> = {
   "idle while others need connections": "idle",
   "too many requests at once on a connection": "flooded",
   "too many small pieces of requests": "flooded",
+  "too many bytes beside requests": "flooded",
   "an endless TLS handshake": "flooded",
   "too many messages to a feed": "flooded",
 };
@@ -72,7 +73,7 @@ export class RequestMetrics {
     });
     this.#cutOff = new Counter({
       name: "parbook_http_connections_cut_off_total",
-      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. handshakes: would have waited over 5 s for its TLS handshake. flooded: more than 16 requests at once, too many small pieces, TLS messages without data, or messages to a feed, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
+      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. handshakes: would have waited over 5 s for its TLS handshake. flooded: more than 16 requests at once, too many small pieces or bytes beside requests, TLS messages without data, or messages to a feed, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
       labelNames: ["why"],
       registers,
     });

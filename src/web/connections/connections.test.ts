@@ -231,6 +231,57 @@ test("a body that comes in too many small pieces is 400, whether it would be rea
   expect(statusesIn(unread)).toEqual([404]);
 });
 
+test("a chunked body with more framing than it may have is 400, and one with some is read", async () => {
+  const toy = await startToyApi();
+  onTestFinished(() => toy.close());
+  boundConnections(toy.api.server, { most: 40, isShared: sharedBy([]), onDropped: () => undefined });
+  const json = JSON.stringify({ to_profile_id: GRANT.tokenId, amount: "1", asset: "USD" });
+  const chunk = (text: string): string => `${text.length.toString(16)};${"a".repeat(16_000)}\r\n${text}\r\n`;
+  const send = async (blanks: number): Promise<string> => {
+    const parts = [json, ...Array(blanks).fill(" ".repeat(512))];
+    const head = chunked("/v2/toys/default", "Authorization: Bearer good\r\nConnection: close\r\n");
+    return sendRaw(toy.url, `${head}${parts.map(chunk).join("")}0\r\n\r\n`);
+  };
+  expect(statusesIn(await send(4))).toEqual([200]);
+  const read = await send(30);
+  expect(statusesIn(read)).toEqual([400]);
+  expect(read).toContain('"detail":"the request has too many bytes beside its head and its content"');
+});
+
+test.each([
+  ["empty lines before a request", "", "\r\n".repeat(32_768)],
+  ["blanks before a path", "GET ", " ".repeat(65_536)],
+  ["blanks before the value of a header", `${REQUEST.slice(0, -2)}X-A:`, " ".repeat(65_536)],
+  ["zeros before the size of a chunk", chunked("/"), "0".repeat(65_536)],
+])("a connection that brings nothing but %s is closed", async (_, start, more) => {
+  for (const tls of [undefined, readCertificate()]) {
+    const { server, dropped } = silentServer(tls);
+    const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
+    server.prependListener("connection", from).prependListener("secureConnection", from);
+    let bytes = 0;
+    server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) =>
+      socket.once("close", () => (bytes = socket.bytesRead)),
+    );
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const options = { port, host: "127.0.0.1", rejectUnauthorized: false };
+    const socket = (tls === undefined ? connect(options) : connectTls(options)).on("error", () => {}).resume();
+    sockets.push(socket);
+    socket.write(start);
+    const send = (): void => {
+      while (!socket.destroyed && socket.write(more));
+    };
+    send();
+    socket.on("drain", send);
+    await until("it is closed", () => bytes > 0);
+    socket.destroy();
+    expect(dropped.map(({ reason }) => reason)).toEqual(["too many bytes beside requests"]);
+    // The bound, and the read that passed it.
+    expect(bytes).toBeLessThan(512 * 1_024);
+  }
+});
+
 test("a body that comes byte by byte is read, chunked or not", async () => {
   const toy = await startToyApi();
   onTestFinished(() => toy.close());

@@ -12,11 +12,11 @@ import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { rateLimitKey } from "../limits/address.ts";
 import { Floods } from "./flood-blocks.ts";
-import { FragmentCounter, hasBody } from "./fragmented-requests.ts";
+import { type Excess, FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections, peerOf } from "./open-connections.ts";
-import { tooManyPieces } from "./reject-connection.ts";
+import { excessive } from "./reject-connection.ts";
 import { boundHandshakes } from "./tls-handshakes.ts";
 import { countUnanswered, isPipelined } from "./tracked-response.ts";
 
@@ -41,6 +41,7 @@ export interface Dropped {
     | "idle while others need connections"
     | "too many requests at once on a connection"
     | "too many small pieces of requests"
+    | "too many bytes beside requests"
     | "an endless TLS handshake"
     | "too many messages to a feed";
 }
@@ -117,6 +118,9 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
   boundRequests(server, isShared, keyOf, noteFlood);
 }
 
+/** The event of a server with each connection that starts. */
+const STARTED = Symbol("started");
+
 const floodReports = new WeakMap<Socket, OnFlood>();
 
 /** Counts a flood on a connection that is no longer HTTP. The caller ends the connection. */
@@ -133,22 +137,24 @@ function startOf(server: Server): (socket: Socket) => void {
   server.removeAllListeners("connection");
   // Started through an event of the server: a bug in it is contained like a bug in any other event.
   const events: EventEmitter = server;
-  const started = Symbol("started");
-  for (const listener of listeners) events.on(started, listener);
+  for (const listener of listeners) events.on(STARTED, listener);
   return (socket) => {
-    if (!socket.destroyed) events.emit(started, socket);
+    if (!socket.destroyed) events.emit(STARTED, socket);
   };
 }
 
 const FLOODED = "too many requests at once on a connection";
-const CUT_SMALL = "too many small pieces of requests";
+const REASONS = {
+  "small pieces": "too many small pieces of requests",
+  "skipped bytes": "too many bytes beside requests",
+} as const satisfies Record<Excess, Dropped["reason"]>;
 
 type OnFlood = (socket: Socket, reason: Dropped["reason"]) => void;
 
 /**
  * One read of a socket may hold two thousand small requests, and Node emits them all in one turn of the event loop. Past
  * the limit none is emitted, and the connection is closed. The same happens when the requests of an address arrive in too
- * many small pieces.
+ * many small pieces, and when a connection brings too much beside requests.
  */
 function boundRequests(
   server: Server,
@@ -164,14 +170,24 @@ function boundRequests(
     if (flooded.has(socket)) return;
     flooded.add(socket);
     stopReadingAtOnce(socket);
+    // Otherwise Node would read up to 2 MiB more in this turn.
+    socket.pause();
     // Deferred: Node is still reading the connection, and fails when its parser disappears meanwhile.
     setImmediate(end);
     onFlood(socket, reason);
   };
-  const cutOff = (socket: Socket): void => flood(socket, CUT_SMALL, () => reject(server, socket));
-  server.on("secureConnection", (socket: Socket) =>
-    fragments.followRecords(socket, keyOf(socket), () => cutOff(socket)),
-  );
+  const cutOff = (socket: Socket, excess: Excess): void =>
+    flood(socket, REASONS[excess], () => reject(server, socket, excess));
+  const followReads = (socket: Socket, key?: string): void =>
+    fragments.followReads(socket, key, (excess) => cutOff(socket, excess));
+  const events: EventEmitter = server;
+  if (server instanceof TlsServer)
+    events.on("secureConnection", (socket: Socket) => followReads(socket, keyOf(socket)));
+  else
+    events.on(STARTED, (socket: Socket) => {
+      // What comes through a proxy has been parsed there.
+      if (!isShared(socket.remoteAddress ?? "")) followReads(socket);
+    });
   server.removeAllListeners("request");
   server.on("request", ((request, response) => {
     const { socket } = request;
@@ -179,7 +195,7 @@ function boundRequests(
     if (countUnanswered(response) > MOST_UNANSWERED || (isPipelined(response) && !behind.add(response, isShared)))
       return flood(socket, FLOODED, () => socket.destroy());
     fragments.begin(socket);
-    if (hasBody(request)) fragments.follow(request, keyOf(socket), () => cutOff(socket));
+    if (hasBody(request)) fragments.follow(request, keyOf(socket), (excess) => cutOff(socket, excess));
     for (const handle of handlers) handle.call(server, request, response);
   }) satisfies RequestListener);
 }
@@ -209,8 +225,8 @@ class Behind {
 }
 
 /** Through `clientError`, for which each server has a response in its own format. */
-function reject(server: Server, socket: Socket): void {
-  if (!server.emit("clientError", tooManyPieces(), socket)) socket.destroy();
+function reject(server: Server, socket: Socket, excess: Excess): void {
+  if (!server.emit("clientError", excessive(excess), socket)) socket.destroy();
 }
 
 /** Reports the first dropped connection at once and later ones in groups, so that a flood does not flood the log. */

@@ -4,6 +4,9 @@
  *
  * The first pieces of each request are free, so requests of ordinary clients are never counted. Further ones count per
  * address and second.
+ *
+ * Limits also what a connection brings beside heads of requests and their content. Node's parser skips it without a bound:
+ * empty lines before a request, blanks in its head, extensions of chunks.
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -15,47 +18,77 @@ export const SMALL_PIECE_BYTES = 512;
 const FREE = 16;
 /** About ten milliseconds of work. */
 const MOST_A_SECOND = 2_000;
+/** Twice what a head may have. Many chunks of a body may have extensions of 16 KiB each. */
+const MOST_SKIPPED_BYTES = 128 * 1_024;
+
+export type Excess = "small pieces" | "skipped bytes";
 
 /** Whether the headers announce content. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
+/** No longer HTTP. */
+const handedOver = new WeakSet<Socket>();
+
+/** To be called when a connection becomes a WebSocket. */
+export const noteHandedOver = (socket: Socket): unknown => handedOver.add(socket);
+
 export class FragmentCounter {
   readonly #counts = new CountsPerSecond();
   /** Small records of each TLS connection since its last request. */
   readonly #records = new WeakMap<Socket, number>();
+  /** Of the bytes of each connection: all up to its last head, and content. */
+  readonly #accounted = new WeakMap<Socket, number>();
 
-  /** Counts the pieces of a body for `key`. Over the limit `onTooMany` is called once, and the rest of the body is dropped. */
-  follow(request: IncomingMessage, key: string, onTooMany: () => void): void {
+  /**
+   * Counts the pieces of a body for `key`, and what was sent beside its content. Over a limit `onTooMany` is called once, and
+   * the rest of the body is dropped.
+   */
+  follow(request: IncomingMessage, key: string, onTooMany: (excess: Excess) => void): void {
+    const { socket } = request;
     const push = request.push.bind(request);
     let pieces = 0;
-    let isTooMany = false;
+    let excess: Excess | undefined;
+    const excessWith = (length: number): Excess | undefined => {
+      this.#accounted.set(socket, (this.#accounted.get(socket) ?? 0) + length);
+      if (this.#skipsTooMuch(socket)) return "skipped bytes";
+      if (length >= SMALL_PIECE_BYTES) return undefined;
+      pieces += 1;
+      return pieces > FREE && this.#counts.add(key) > MOST_A_SECOND ? "small pieces" : undefined;
+    };
     // Node's parser passes each piece of a body to `push`, as with any readable stream.
     request.push = (piece: Buffer | null, encoding) => {
-      if (isTooMany) return true;
-      if (piece === null || piece.length >= SMALL_PIECE_BYTES) return push(piece, encoding);
-      pieces += 1;
-      if (pieces <= FREE || this.#counts.add(key) <= MOST_A_SECOND) return push(piece, encoding);
-      isTooMany = true;
-      onTooMany();
+      if (excess !== undefined) return true;
+      if (piece !== null) excess = excessWith(piece.length);
+      if (excess === undefined) return push(piece, encoding);
+      onTooMany(excess);
       return true;
     };
   }
 
-  /** Counts the records of a TLS connection for `key`. `onTooMany` may be called more than once. */
-  followRecords(socket: Socket, key: string, onTooMany: () => void): void {
-    // Costs 4 microseconds a record: with a listener Node's parser no longer reads the socket directly.
+  /**
+   * Counts the bytes of a connection, and the small records of one with TLS for `key`. `onTooMany` may be called more than
+   * once.
+   */
+  followReads(socket: Socket, key: string | undefined, onTooMany: (excess: Excess) => void): void {
+    // Costs 4 microseconds a read: with a listener Node's parser no longer reads the socket directly.
     socket.on("data", ({ length }: Buffer) => {
-      if (length >= SMALL_PIECE_BYTES) return;
+      if (this.#skipsTooMuch(socket)) return onTooMany("skipped bytes");
+      if (key === undefined || length >= SMALL_PIECE_BYTES) return;
       const records = (this.#records.get(socket) ?? 0) + 1;
       this.#records.set(socket, records);
-      if (records > FREE && this.#counts.add(key) > MOST_A_SECOND) onTooMany();
+      if (records > FREE && this.#counts.add(key) > MOST_A_SECOND) onTooMany("small pieces");
     });
   }
 
   /** To be called when a request's head is complete: counting starts again. */
   begin(socket: Socket): void {
     this.#records.delete(socket);
+    this.#accounted.set(socket, socket.bytesRead);
+  }
+
+  #skipsTooMuch(socket: Socket): boolean {
+    return socket.bytesRead - (this.#accounted.get(socket) ?? 0) > MOST_SKIPPED_BYTES && !handedOver.has(socket);
   }
 }

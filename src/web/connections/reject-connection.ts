@@ -1,6 +1,7 @@
 /** The final response on a connection on which parsing has failed. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { Excess } from "./fragmented-requests.ts";
 import { isEnding, linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
 import { isIdle, isNextAnswerOurs } from "./tracked-response.ts";
 
@@ -10,10 +11,16 @@ export interface LastAnswer {
   readonly body: string;
 }
 
-const TOO_MANY_PIECES = "TOO_MANY_PIECES";
+const EXCESSES: Readonly<Record<string, string>> = {
+  TOO_MANY_PIECES: "the request comes in too many small pieces",
+  TOO_MANY_SKIPPED: "the request has too many bytes beside its head and its content",
+};
 
-/** The error for a request in too many pieces, in the form of Node's own parse errors. */
-export const tooManyPieces = (): Error => Object.assign(new Error("too many pieces"), { code: TOO_MANY_PIECES });
+/** The error for a request with too much of something, in the form of Node's own parse errors. */
+export function excessive(excess: Excess): Error {
+  const code = excess === "small pieces" ? "TOO_MANY_PIECES" : "TOO_MANY_SKIPPED";
+  return Object.assign(new Error(`too many ${excess}`), { code });
+}
 
 interface Unreadable {
   readonly status: 400 | 408 | 431;
@@ -45,12 +52,12 @@ function ignoreBehindLast(socket: Socket): void {
   else lingerAfterAnswer(socket);
 }
 
-function unreadable(code: string | undefined): Unreadable {
+function unreadable(code = ""): Unreadable {
+  const reason = EXCESSES[code];
+  if (reason !== undefined) return { status: 400, reason };
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return { status: 408, reason: "the request did not arrive in time" };
-    case TOO_MANY_PIECES:
-      return { status: 400, reason: "the request comes in too many small pieces" };
     case "HPE_HEADER_OVERFLOW":
       return { status: 431, reason: "the headers are too many, or too long together with the request line" };
     default:

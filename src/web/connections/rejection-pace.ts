@@ -108,8 +108,11 @@ export function paceRejections(server: Pick<FastifyInstance, "addHook">, { isSha
 /** A request of 64 KiB costs as much as sixteen small ones, also if it is rejected before it is parsed: it has to be read. */
 const BYTES_OF_REJECTION = 4_096;
 const headCount = ({ url = "" }: IncomingMessage): number => 1 + url.length / BYTES_OF_REJECTION;
+/** One rejection must not hold back all others: a bulk has sixteen times as many bytes. */
+const MOST_COUNTED_BYTES = 64 * 1_024;
 /** Call when it has arrived: what is only announced costs nothing. */
-const bodyCount = ({ headers }: IncomingMessage): number => Number(headers["content-length"] ?? 0) / BYTES_OF_REJECTION;
+const bodyCount = ({ headers }: IncomingMessage): number =>
+  Math.min(Number(headers["content-length"] ?? 0), MOST_COUNTED_BYTES) / BYTES_OF_REJECTION;
 
 /** As the caller asked, or because we end the connection. */
 const isLastAnswer = (reply: FastifyReply): boolean =>
