@@ -28,6 +28,7 @@ const many = (bytes, length) => Buffer.concat(Array.from({ length: Math.ceil(len
 const NO_MASK = [0, 0, 0, 0];
 const PONGS = many(Buffer.from([0x8a, 0x80, ...NO_MASK]), 65_536);
 const ZEROS = Buffer.alloc(65_536);
+const EMPTY_LINES = many(Buffer.from("\r\n"), 65_536);
 const PINGS = many(Buffer.from([0x89, 0x80, ...NO_MASK]), 65_536);
 const BOOK = "/v2/markets/BTCUSD/order-book";
 const BOOKS = many(Buffer.from(ask(BOOK)), 65_536);
@@ -179,6 +180,10 @@ const KINDS = {
   mixed: (socket, nth) => {
     if (nth % 10 === 0) return void read(socket).write(ask("/v2/events/stream?after_number=0", [authorization]));
     askAgain(socket, nth % 2 === 0 ? LARGE_BODY : PAGES[nth % PAGES.length]);
+  },
+  "empty-lines": (socket) => {
+    socket.write(ask("/v2/markets"));
+    flood(socket.pause(), EMPTY_LINES);
   },
   "endless-bodies": (socket) => {
     socket.write(ENDLESS_BODY);

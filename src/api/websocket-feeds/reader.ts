@@ -7,7 +7,7 @@
  */
 import type { Socket } from "node:net";
 import { WebSocket } from "ws";
-import { reportFlood } from "../../web/connections/connections.ts";
+import { reportFlood } from "../../web/connections/flood-reports.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
 import type { Packet } from "./packet.ts";
 
@@ -145,7 +145,7 @@ export class Reader {
   }
 
   #closeTalkative(): void {
-    if (this.#disconnectReason !== "talks") reportFlood(this.#socket);
+    if (this.#disconnectReason !== "talks") reportFlood(this.#socket, "too many messages to a feed");
     this.#disconnectReason = "talks";
     this.close(POLICY_VIOLATION, "feeds take no messages");
   }

@@ -12,10 +12,12 @@ import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { rateLimitKey } from "../limits/address.ts";
 import { Floods } from "./flood-blocks.ts";
+import { noteFloodReport, type OnFlood } from "./flood-reports.ts";
 import { type Excess, FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections, peerOf } from "./open-connections.ts";
+import { ReadsPerTurn } from "./reads-per-turn.ts";
 import { excessive } from "./reject-connection.ts";
 import { boundHandshakes } from "./tls-handshakes.ts";
 import { countUnanswered, isPipelined } from "./tracked-response.ts";
@@ -94,7 +96,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
   // A connection that was reset before its address was asked for has none, but what it sent could still be read. No request
   // is served whose caller has no address. Node remembers an address that it has once found.
   server.on("connection", (socket: Socket) => {
-    floodReports.set(socket, noteFlood);
+    noteFloodReport(socket, noteFlood);
     const address = socket.remoteAddress;
     if (address === undefined) return void socket.destroy();
     if (isShared(address)) return start(socket);
@@ -105,7 +107,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
   });
   server.on("secureConnection", (socket: Socket) => {
     if (socket.remoteAddress === undefined) socket.destroy();
-    floodReports.set(socket, noteFlood);
+    noteFloodReport(socket, noteFlood);
     openConnections.noteSecure(socket);
   });
   if (server instanceof TlsServer) {
@@ -120,13 +122,6 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
 
 /** The event of a server with each connection that starts. */
 const STARTED = Symbol("started");
-
-const floodReports = new WeakMap<Socket, OnFlood>();
-
-/** Counts a flood on a connection that is no longer HTTP. The caller ends the connection. */
-export function reportFlood(socket: Socket): void {
-  floodReports.get(socket)?.(socket, "too many messages to a feed");
-}
 
 /**
  * Takes over when a connection starts: Node's listeners start the TLS handshake or attach a parser, so a connection that is
@@ -149,8 +144,6 @@ const REASONS = {
   "skipped bytes": "too many bytes beside requests",
 } as const satisfies Record<Excess, Dropped["reason"]>;
 
-type OnFlood = (socket: Socket, reason: Dropped["reason"]) => void;
-
 /**
  * One read of a socket may hold two thousand small requests, and Node emits them all in one turn of the event loop. Past
  * the limit none is emitted, and the connection is closed. The same happens when the requests of an address arrive in too
@@ -165,6 +158,7 @@ function boundRequests(
   const handlers = server.listeners("request") as RequestListener[];
   const flooded = new WeakSet<Socket>();
   const fragments = new FragmentCounter();
+  const reads = new ReadsPerTurn();
   const behind = new Behind();
   const flood = (socket: Socket, reason: Dropped["reason"], end: () => void): void => {
     if (flooded.has(socket)) return;
@@ -178,8 +172,10 @@ function boundRequests(
   };
   const cutOff = (socket: Socket, excess: Excess): void =>
     flood(socket, REASONS[excess], () => reject(server, socket, excess));
-  const followReads = (socket: Socket, key?: string): void =>
+  const followReads = (socket: Socket, key?: string): void => {
     fragments.followReads(socket, key, (excess) => cutOff(socket, excess));
+    socket.on("data", ({ length }: Buffer) => reads.add(socket, length));
+  };
   const events: EventEmitter = server;
   if (server instanceof TlsServer)
     events.on("secureConnection", (socket: Socket) => followReads(socket, keyOf(socket)));

@@ -45,6 +45,24 @@ test("a connection that floods ends; an address that repeats it loses all on whi
   expect(arrive(server, "203.0.113.9").destroyed).toBe(false);
 });
 
+test("an address that floods again soon after a block is blocked for twice as long, up to 80 s", () => {
+  vi.useFakeTimers();
+  const floods = new Floods();
+  const address = "203.0.113.9";
+  const blockedFor = (): number => {
+    for (let i = 0; i < 3; i += 1) floods.add(address);
+    let seconds = 0;
+    for (; floods.isBlocked(address); seconds += 1) vi.advanceTimersByTime(1_000);
+    return seconds;
+  };
+  expect([1, 2, 3, 4, 5].map(blockedFor)).toEqual([10, 20, 40, 80, 80]);
+  // And after a quiet time as at first.
+  vi.advanceTimersByTime(80_000);
+  expect(blockedFor()).toBe(10);
+  vi.advanceTimersByTime(9_000);
+  expect(blockedFor()).toBe(20);
+});
+
 test("a customer that floods loses its other connections from there, and a neighbour keeps those with a token", async () => {
   const { server } = silentServer();
   const sockets = Array.from({ length: 6 }, () => arrive(server, "203.0.113.9"));

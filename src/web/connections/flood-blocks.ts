@@ -11,12 +11,16 @@ import { CountsPerSecond } from "../limits/counts-per-second.ts";
 const MAX_PER_ADDRESS = 2;
 const MAX_TOTAL = 10;
 export const BLOCK_MS = 10_000;
+/** Of one that floods again soon after a block has ended: each block is twice as long, so that floods stay few. */
+const LONGEST_BLOCK_MS = 80_000;
 /** No address has this key. */
 const ALL = "";
 
 export class Floods {
   /** At most one entry per recent flood. */
   readonly #blocked = new Set<string>();
+  /** The last block of each network, for as long again after its end. */
+  readonly #lastBlocks = new Map<string, { readonly ms: number }>();
   readonly #counts = new CountsPerSecond();
 
   isBlocked(address: string): boolean {
@@ -40,10 +44,15 @@ export class Floods {
   }
 
   #block(network: string): string {
-    if (!this.#blocked.has(network)) {
-      this.#blocked.add(network);
-      setTimeout(() => this.#blocked.delete(network), BLOCK_MS).unref();
-    }
+    if (this.#blocked.has(network)) return network;
+    const last = this.#lastBlocks.get(network);
+    const block = { ms: last === undefined ? BLOCK_MS : Math.min(2 * last.ms, LONGEST_BLOCK_MS) };
+    this.#blocked.add(network);
+    this.#lastBlocks.set(network, block);
+    setTimeout(() => this.#blocked.delete(network), block.ms).unref();
+    setTimeout(() => {
+      if (this.#lastBlocks.get(network) === block) this.#lastBlocks.delete(network);
+    }, 2 * block.ms).unref();
     return network;
   }
 }

@@ -4,39 +4,56 @@ import { expect, test } from "vitest";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 
+const MIB = 1_024 * 1_024;
+
 /** One whose bytes are discarded. */
-async function discarding(reads = new CountsPerSecond()): Promise<Duplex> {
-  const socket = new Duplex({ read: () => {}, write: () => {} });
-  stopReadingAtOnce(socket as Socket, reads);
+async function discarding(remoteAddress: string, bytes = new CountsPerSecond()): Promise<Duplex> {
+  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress });
+  stopReadingAtOnce(socket as unknown as Socket, bytes);
   // Until it flows.
   await new Promise(setImmediate);
   return socket;
 }
 
-test("of all connections together so much is discarded in a second, and then they are not read until they are closed", async () => {
+async function send(socket: Duplex, bytes: number): Promise<void> {
+  for (let left = bytes; left > 0; left -= MIB) socket.push(Buffer.alloc(Math.min(left, MIB)));
+  await new Promise(setImmediate);
+}
+
+test("ten megabytes of an address are discarded in a second, and then its connections are not read until they are closed", async () => {
   let now = 0;
-  const reads = new CountsPerSecond(() => now);
-  const sockets = [await discarding(reads), await discarding(reads)];
-  const [one, other] = sockets as [Duplex, Duplex];
-  const send = async (socket: Duplex, reads: number): Promise<void> => {
-    for (let i = 0; i < reads; i += 1) socket.push(Buffer.alloc(16_384));
-    await new Promise(setImmediate);
-  };
-  await send(one, 600);
-  await send(other, 400);
-  expect(sockets.map((socket) => socket.isPaused())).toEqual([false, false]);
-  await send(one, 1);
-  expect(sockets.map((socket) => socket.isPaused())).toEqual([true, false]);
+  const bytes = new CountsPerSecond(() => now);
+  const sockets = await Promise.all(
+    ["203.0.113.9", "203.0.113.9", "203.0.113.10", "127.0.0.1"].map((address) => discarding(address, bytes)),
+  );
+  const paused = (): boolean[] => sockets.map((socket) => socket.isPaused());
+  const [one, again, other, local] = sockets as [Duplex, Duplex, Duplex, Duplex];
+  await send(one, 4 * MIB);
+  await send(again, 6 * MIB);
+  await send(other, 10 * MIB);
+  // A proxy's, for example.
+  await send(local, 30 * MIB);
+  expect(paused()).toEqual([false, false, false, false]);
+  await send(again, 512);
+  expect(paused()).toEqual([false, true, false, false]);
   now = 1_000;
-  await send(other, 1);
-  expect(sockets.map((socket) => [socket.isPaused(), socket.destroyed])).toEqual([
-    [true, false],
-    [false, false],
-  ]);
+  await send(one, 512);
+  expect(paused()).toEqual([false, true, false, false]);
+  expect(sockets.some((socket) => socket.destroyed)).toBe(false);
+});
+
+test("so are 64 megabytes of all", async () => {
+  const bytes = new CountsPerSecond(() => 0);
+  const addresses = Array.from({ length: 8 }, (_, i) => `203.0.113.${i}`);
+  const sockets = await Promise.all(addresses.map((address) => discarding(address, bytes)));
+  for (const socket of sockets) await send(socket, 8 * MIB);
+  expect(sockets.some((socket) => socket.isPaused())).toBe(false);
+  await send(sockets[3] as Duplex, 512);
+  expect(sockets.map((socket) => socket.isPaused()).indexOf(true)).toBe(3);
 });
 
 test("a connection that sends small pieces ends after a hundred", async () => {
-  const socket = await discarding();
+  const socket = await discarding("203.0.113.9");
   for (let piece = 0; piece < 100; piece += 1) socket.push("x");
   await new Promise(setImmediate);
   expect(socket.destroyed).toBe(false);

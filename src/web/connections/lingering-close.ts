@@ -4,7 +4,9 @@
  * Node's parser is detached first: it would make a call for each chunk of a body.
  */
 import type { Socket } from "node:net";
+import { isLoopback, rateLimitKey } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
+import { reportFlood } from "./flood-reports.ts";
 import { SMALL_PIECE_BYTES } from "./fragmented-requests.ts";
 
 /** How long a caller may continue to send, and read its response. */
@@ -12,8 +14,14 @@ const LINGER_MS = 1_000;
 /** Small pieces that are discarded before the connection is destroyed. A TLS record of one byte costs as much as one of 16 KiB. */
 const MOST_SMALL_PIECES = 100;
 
-/** Reads of all connections that are discarded in a second, of 64 KiB or, of TLS, 16. At the rate of a fast line they would take all of the thread's time. */
-const MOST_DISCARDED_PER_SECOND = 1_000;
+/**
+ * Bytes that are discarded in a second, of an address and of all. At the rate of a fast line they would take all of the
+ * thread's time. Of an address more than the longest body that a caller may send by mistake before it reads.
+ */
+const MOST_OF_ADDRESS = 10 * 1_024 * 1_024;
+const MOST_OF_ALL = 64 * 1_024 * 1_024;
+/** No address has this key. */
+const ALL = "";
 const discarded = new CountsPerSecond();
 
 const ending = new WeakSet<Socket>();
@@ -23,27 +31,41 @@ export const isEnding = (socket: Socket): boolean => ending.has(socket);
 
 /** Parses no further requests. The connection stays open for outstanding responses. */
 export function stopReading(socket: Socket): void {
-  // Deferred: a connection that Node has paused has to be resumed by Node.
+  // Deferred: a connection that Node has paused has to be resumed by Node. Until then nothing more is read.
+  const isPausedByNode = socket.isPaused();
+  socket.pause();
   setImmediate(() => {
-    if (socket.isPaused()) socket.once("resume", () => stopReading(socket));
-    else stopReadingAtOnce(socket);
+    if (isPausedByNode) {
+      if (socket.isPaused()) socket.once("resume", () => stopReading(socket));
+      else stopReadingAtOnce(socket);
+      return;
+    }
+    stopReadingAtOnce(socket);
+    socket.resume();
   });
 }
 
 /**
  * The same at once, in the middle of a read: bytes that Node has buffered are lost.
- * @param reads counts those of all connections that are discarded
+ * @param bytes counts those of all connections that are discarded
  */
-export function stopReadingAtOnce(socket: Socket, reads = discarded): void {
+export function stopReadingAtOnce(socket: Socket, bytes = discarded): void {
   if (socket.destroyed) return;
   skipRestOfRead(socket);
   let small = 0;
+  const { remoteAddress = "" } = socket;
+  const isTooMuch = (length: number): boolean =>
+    bytes.add(ALL, length) > MOST_OF_ALL ||
+    (!isLoopback(remoteAddress) && bytes.add(rateLimitKey(remoteAddress), length) > MOST_OF_ADDRESS);
   // Node's parser is one of the listeners. It reads the socket directly only while it is the only one.
   socket.removeAllListeners("data").on("data", ({ length }: Buffer) => {
     if (length < SMALL_PIECE_BYTES) small += 1;
     if (small > MOST_SMALL_PIECES) socket.destroy();
-    // Until it is closed. The caller can still read its response.
-    else if (reads.add("") > MOST_DISCARDED_PER_SECOND) socket.pause();
+    else if (isTooMuch(length)) {
+      // Until it is closed. The caller can still read its response.
+      socket.pause();
+      reportFlood(socket, "too many bytes beside requests");
+    }
   });
 }
 

@@ -1,0 +1,25 @@
+/**
+ * Bounds what is read in one turn of the event loop. Of each connection that has as much, Node reads up to 32 times 64 KiB
+ * before it looks at the next one: a hundred that send at the rate of a fast line would hold up all others for seconds.
+ */
+import type { Socket } from "node:net";
+
+/** Beside one read of each connection. Each read is a buffer of its own, and many of them keep the garbage collector at work. */
+const MOST_BYTES = 1_024 * 1_024;
+
+export class ReadsPerTurn {
+  #bytes = 0;
+
+  /** To be called for each read. Past the bound the connection is read on in the next turn. */
+  add(socket: Socket, length: number): void {
+    if (this.#bytes === 0) setImmediate(() => this.#endTurn());
+    this.#bytes += length;
+    if (this.#bytes <= MOST_BYTES || socket.isPaused()) return;
+    socket.pause();
+    setImmediate(() => socket.resume());
+  }
+
+  #endTurn(): void {
+    this.#bytes = 0;
+  }
+}
