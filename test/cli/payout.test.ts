@@ -286,6 +286,7 @@ test("of an answer only texts are taken", async () => {
   const lines = Array.from({ length: 4 }, (_, i) => `default,${acme.defaultProfile},1,USD,odd-${i},`);
   const path = await file("odd.csv", HEAD, ...lines);
   const { exitCode, stdout, stderr } = await payout(path, urlOfServer(server));
+  const result = await readFile(join(folder, "odd.result.csv"), "utf8");
   const refused = await standIn(() => [418, odd]);
   const { stderr: why } = await payout(path, urlOfServer(refused));
   server.close();
@@ -298,7 +299,12 @@ test("of an answer only texts are taken", async () => {
     "line 4: it is used",
     "line 5: it is used: transfer ID is a internal of 1 USD",
   ]);
-  expect(why.split("\n")[0]).toBe("the service answers 418: no reason given: 0 of 4 lines were answered");
+  const [reason, next] = why.split("\n");
+  expect(reason).toBe("the service answers 418: no reason given: 0 of 4 lines were answered");
+  // The result of the run before is still there.
+  expect(next).toContain(`go on with: parbook payout run ${path} --client`);
+  expect(await readFile(join(folder, "odd.result.csv"), "utf8")).toBe(result);
+  expect(result).toContain(",odd-1,,REJECTED,,");
 });
 
 test("a token that is no longer accepted is replaced, and what it was sent with is sent again", async () => {

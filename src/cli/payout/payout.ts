@@ -114,14 +114,17 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
+  const isAnyAnswered = () => open.some((line) => results.has(line));
   const sentText = () => `${open.filter((line) => results.has(line)).length} of ${open.length} lines were answered`;
   try {
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
     await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
   } catch (error) {
-    const unsaved = await save();
+    // A result that says no more than the file must not replace that of a run before it.
+    const unsaved = isAnyAnswered() ? await save() : [];
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
-    const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${again}`];
+    const next =
+      isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${isAnyAnswered() ? again : commandOf(file)}`];
     printError([`${why}: ${sentText()}`, ...next]);
     if (stopping.aborted || error instanceof CommandRejected) throw new CommandFailed();
     throw error;
