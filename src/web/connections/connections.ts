@@ -12,9 +12,10 @@ import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { rateLimitKey } from "../limits/address.ts";
 import { Floods } from "./flood-blocks.ts";
-import { noteFloodReport, type OnFlood } from "./flood-reports.ts";
+import { type FloodReason, noteFloodReport, type OnFlood } from "./flood-reports.ts";
 import { type Excess, FragmentCounter, hasBody } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
+import { holdReading } from "./held-reads.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections, peerOf } from "./open-connections.ts";
 import { ReadsPerTurn } from "./reads-per-turn.ts";
@@ -41,11 +42,7 @@ export interface Dropped {
     | "too many connections from one address"
     | "too many TLS handshakes from one address"
     | "idle while others need connections"
-    | "too many requests at once on a connection"
-    | "too many small pieces of requests"
-    | "too many bytes beside requests"
-    | "an endless TLS handshake"
-    | "too many messages to a feed";
+    | FloodReason;
 }
 
 const REPORT_INTERVAL_MS = 10_000;
@@ -62,7 +59,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
   const floods = new Floods();
   server.maxConnections = most;
   server.on("drop", (data) => report(data?.remoteAddress ?? "unknown", "too many connections"));
-  const noteFlood = (socket: Socket, reason: Dropped["reason"], isBlockedAtOnce = false): void => {
+  const noteFlood = (socket: Socket, reason: FloodReason, isBlockedAtOnce = false): void => {
     const address = socket.remoteAddress ?? "unknown";
     report(address, reason);
     if (isShared(address)) return;
@@ -142,7 +139,7 @@ const FLOODED = "too many requests at once on a connection";
 const REASONS = {
   "small pieces": "too many small pieces of requests",
   "skipped bytes": "too many bytes beside requests",
-} as const satisfies Record<Excess, Dropped["reason"]>;
+} as const satisfies Record<Excess, FloodReason>;
 
 /**
  * One read of a socket may hold two thousand small requests, and Node emits them all in one turn of the event loop. Past
@@ -160,12 +157,12 @@ function boundRequests(
   const fragments = new FragmentCounter();
   const reads = new ReadsPerTurn();
   const behind = new Behind();
-  const flood = (socket: Socket, reason: Dropped["reason"], end: () => void): void => {
+  const flood = (socket: Socket, reason: FloodReason, end: () => void): void => {
     if (flooded.has(socket)) return;
     flooded.add(socket);
     stopReadingAtOnce(socket);
     // Otherwise Node would read up to 2 MiB more in this turn.
-    socket.pause();
+    holdReading(socket);
     // Deferred: Node is still reading the connection, and fails when its parser disappears meanwhile.
     setImmediate(end);
     onFlood(socket, reason);

@@ -8,6 +8,7 @@ import { isLoopback, rateLimitKey } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
 import { reportFlood } from "./flood-reports.ts";
 import { SMALL_PIECE_BYTES } from "./fragmented-requests.ts";
+import { holdReading, isHeld, releaseReading } from "./held-reads.ts";
 
 /** How long a caller may continue to send, and read its response. */
 const LINGER_MS = 1_000;
@@ -31,17 +32,14 @@ export const isEnding = (socket: Socket): boolean => ending.has(socket);
 
 /** Parses no further requests. The connection stays open for outstanding responses. */
 export function stopReading(socket: Socket): void {
-  // Deferred: a connection that Node has paused has to be resumed by Node. Until then nothing more is read.
-  const isPausedByNode = socket.isPaused();
-  socket.pause();
+  const isPausedByNode = socket.isPaused() && !isHeld(socket);
+  // It would be read on until then.
+  if (!isPausedByNode) holdReading(socket);
+  // Deferred: a connection that Node has paused has to be resumed by Node.
   setImmediate(() => {
-    if (isPausedByNode) {
-      if (socket.isPaused()) socket.once("resume", () => stopReading(socket));
-      else stopReadingAtOnce(socket);
-      return;
-    }
+    if (isPausedByNode && socket.isPaused()) return void socket.once("resume", () => stopReading(socket));
     stopReadingAtOnce(socket);
-    socket.resume();
+    if (!isPausedByNode) releaseReading(socket);
   });
 }
 
@@ -63,7 +61,7 @@ export function stopReadingAtOnce(socket: Socket, bytes = discarded): void {
     if (small > MOST_SMALL_PIECES) socket.destroy();
     else if (isTooMuch(length)) {
       // Until it is closed. The caller can still read its response.
-      socket.pause();
+      holdReading(socket);
       reportFlood(socket, "too many bytes beside requests");
     }
   });

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
+import { holdReading, releaseReading } from "./held-reads.ts";
 import { ReadsPerTurn } from "./reads-per-turn.ts";
 
 test("past a megabyte in a turn of the event loop connections are read on in the next one", async () => {
@@ -16,4 +17,15 @@ test("past a megabyte in a turn of the event loop connections are read on in the
     await new Promise(setImmediate);
     expect(paused()).toEqual([false, false, false]);
   }
+});
+
+test("a connection that is held back meanwhile for another reason stays so", async () => {
+  const reads = new ReadsPerTurn();
+  const socket = new Duplex({ read: () => {}, write: () => {} }).resume() as Socket;
+  reads.add(socket, 2 * 1_024 * 1_024);
+  holdReading(socket);
+  await new Promise(setImmediate);
+  expect(socket.isPaused()).toBe(true);
+  releaseReading(socket);
+  expect(socket.isPaused()).toBe(false);
 });

@@ -3,6 +3,7 @@
  * before it looks at the next one: a hundred that send at the rate of a fast line would hold up all others for seconds.
  */
 import type { Socket } from "node:net";
+import { holdReading, releaseReading } from "./held-reads.ts";
 
 /** Beside one read of each connection. Each read is a buffer of its own, and many of them keep the garbage collector at work. */
 const MOST_BYTES = 1_024 * 1_024;
@@ -15,8 +16,8 @@ export class ReadsPerTurn {
     if (this.#bytes === 0) setImmediate(() => this.#endTurn());
     this.#bytes += length;
     if (this.#bytes <= MOST_BYTES || socket.isPaused()) return;
-    socket.pause();
-    setImmediate(() => socket.resume());
+    holdReading(socket);
+    setImmediate(() => releaseReading(socket));
   }
 
   #endTurn(): void {

@@ -113,8 +113,8 @@ test("a connection that is held back is read again, also when the loop is busy f
       resolve();
     }),
   );
-  await until("all are read again", () => calls.length === 4);
-  expect(calls).toEqual(["held back", "held back", "read again", "read again"]);
+  await until("it is read again", () => calls.includes("read again"));
+  expect(calls).toEqual(["held back", "held back", "read again"]);
 });
 
 test("on a shared connection rejections wait until they are due, but only so many", () => {

@@ -11,6 +11,7 @@
 import type { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { holdReading, releaseReading } from "./held-reads.ts";
 
 const PER_SECOND = 1_000;
 const LONGEST_MS = 1_000;
@@ -55,8 +56,8 @@ export class RejectionPace {
       const wait = this.next(countOf());
       // Timers are no finer. An injected request has no socket.
       if (wait < 1 || !(socket instanceof Socket)) return;
-      socket.pause();
-      setTimeout(() => socket.resume(), wait).unref();
+      holdReading(socket);
+      setTimeout(() => releaseReading(socket), wait).unref();
     };
     // After Node has discarded the rest of the request, for which it reads the socket: one that is still sent would be cut
     // off, with its rejection.
