@@ -40,3 +40,25 @@ test("of more denials than are listed it is said that there are more", async () 
   expect(lines).toHaveLength(1 + 1_000 + 1);
   expect(lines.at(-1)).toBe("Only the first 1000 are shown.");
 });
+
+test("of more open transfers than are listed it is said that there are more", async () => {
+  const add = async (count: number): Promise<void> => {
+    const all = Array.from({ length: count }, () => ids.next());
+    await db.owner.rows(
+      `insert into transfer (customer_id, id, type, has_steps, to_profile_id, to_customer_id, asset, amount, created_at, slot, batch)
+       select $2, id, 'WIRE_DEPOSIT', true, $2, $2, 'USD', 1, now(), 1, 1 from unnest($1::uuid[]) id`,
+      [all, CUSTOMER],
+    );
+    await db.owner.rows(
+      `insert into external_transfer (customer_id, id, status, updated_at, version, slot, batch)
+       select $2, id, 'requested', now(), 1, 1, 1 from unnest($1::uuid[]) id`,
+      [all, CUSTOMER],
+    );
+  };
+  await add(1_000);
+  expect(await linesOf("transfer", "list")).toHaveLength(1 + 1_000);
+  await add(1);
+  const lines = await linesOf("transfer", "list");
+  expect(lines).toHaveLength(1 + 1_000 + 1);
+  expect(lines.at(-1)).toBe("Only the first 1000 are shown.");
+});

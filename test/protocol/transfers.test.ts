@@ -297,7 +297,7 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
     return made.value.id;
   };
   const deposit = await record("CREDIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xAB01" });
-  const onBitcoin = await record("CREDIT", { cryptoNetwork: "BITCOIN", cryptoTxHash: "AB01" });
+  const onBitcoin = await record("CREDIT", { cryptoNetwork: "BITCOIN", cryptoTxHash: "AB01", cryptoTxIndex: "1" });
   const onSolana = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "5xWq" });
   const replaced = await record(
     "DEBIT",

@@ -115,15 +115,9 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     "t.customer_id = k.customer_id and t.ref_id = k.ref_id",
   )]: (run, values) => findInIndex(run, "transfer_ref_id_already_used", ["customer_id", "ref_id"], values),
   [heldInIndex(
-    ["$1::crypto_network[], $2::text[], $3::text[]", "crypto_network, crypto_tx_hash, crypto_tx_index"],
-    "t.crypto_network = k.crypto_network and t.crypto_tx_hash = k.crypto_tx_hash and t.crypto_tx_index is not distinct from k.crypto_tx_index and t.from_profile_id is null",
-  )]: (run, values) =>
-    findInIndex(
-      run,
-      "chain_transaction_already_deposited",
-      ["crypto_network", "crypto_tx_hash", "crypto_tx_index"],
-      values,
-    ),
+    ["$1::text[], $2::text[]", "digits, crypto_tx_index"],
+    "regexp_replace(t.crypto_tx_hash, '^0x', '') = k.digits and t.crypto_tx_index is not distinct from k.crypto_tx_index and t.from_profile_id is null",
+  )]: (run, values) => findInIndex(run, "chain_transaction_already_deposited", ["digits", "crypto_tx_index"], values),
 
   // customers/profiles/store.ts
   [`select ${PROFILE} from profile where customer_id = $1 and kind = 'DEFAULT'`]: ({ tables }, [customer]) =>

@@ -275,7 +275,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
   "a transaction of a chain is deposited once, with an index or without": async () => ({
     script: [
       ["A", deposit({ slot: 1, n: 0, record: { refId: "one", cryptoTxHash: "0xabc" } })],
-      ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "0xabc" } })],
+      ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "abc" } })],
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "0xdef" } })],
     ],
     got: ["A got []", "B got 23505 chain_transaction_already_deposited", "B got []"],

@@ -48,7 +48,7 @@ const UNIQUE_INDEXES: Readonly<Record<string, readonly UniqueIndex[]>> = {
     },
     {
       constraint: "chain_transaction_already_deposited",
-      columns: ["crypto_network", "crypto_tx_hash", "crypto_tx_index"],
+      columns: ["digits", "crypto_tx_index"],
       isIn: ({ crypto_tx_hash, from_profile_id }) => crypto_tx_hash !== null && from_profile_id === null,
     },
   ],
@@ -60,8 +60,14 @@ export function uniqueEntries(table: string, row: Row): { readonly constraint: s
   return indexes.map(({ constraint, columns }) => ({ constraint, entry: entryOf(constraint, columns, row) }));
 }
 
+/** What an index has in place of a column. */
+const EXPRESSIONS: Readonly<Record<string, (row: Row) => unknown>> = {
+  digits: ({ crypto_tx_hash }) => String(crypto_tx_hash).replace(/^0x/, ""),
+};
+
 function entryOf(constraint: string, columns: readonly string[], row: Row): string {
-  return `${constraint} ${columns.map((column) => String(row[column] ?? null)).join("/")}`;
+  const textOf = (column: string): unknown => row[column] ?? EXPRESSIONS[column]?.(row) ?? null;
+  return `${constraint} ${columns.map((column) => String(textOf(column))).join("/")}`;
 }
 
 export const TABLE_NAMES = Object.keys(PRIMARY_KEYS);
