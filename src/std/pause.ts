@@ -3,7 +3,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms));
 }
 
-const LONGEST_REST_MS = 500;
+export const LONGEST_REST_MS = 500;
 
 /** How long work rests that took so long and would go on at once, so that thread and database have time for others. */
 export const restMs = (tookMs: number, times: number): number => Math.min(times * tookMs, LONGEST_REST_MS);

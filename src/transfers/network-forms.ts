@@ -5,6 +5,9 @@
 import { createHash } from "node:crypto";
 import { type CryptoNetwork, hashFormOf } from "./transfer.ts";
 
+/** Where an asset is said to be whose network is not named. */
+export const DEFAULT_NETWORK: CryptoNetwork = "ETHEREUM";
+
 /** Of coins that are on this network alone, and alone on it. */
 const OWN_NETWORKS: ReadonlyMap<string, CryptoNetwork> = new Map([
   ["BTC", "BITCOIN"],

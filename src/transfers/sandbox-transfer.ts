@@ -4,7 +4,7 @@ import type { ProfileId } from "../ledger/accounts.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
 import type { Amount } from "../money/amount.ts";
 import type { Asset } from "../money/asset.ts";
-import { addressOn, transactionHashOn } from "./network-forms.ts";
+import { addressOn, DEFAULT_NETWORK, transactionHashOn } from "./network-forms.ts";
 import { notionalValue } from "./notional-value.ts";
 import type { ExternalTransferRequest } from "./rules.ts";
 import type { CryptoNetwork, ExternalTransferDetails } from "./transfer.ts";
@@ -24,7 +24,7 @@ export interface SandboxDeposit {
 
 /** By wire for fiat, on-chain for all other assets. */
 export function sandboxTransfer(deposit: SandboxDeposit): Pick<ExternalTransferRequest, "type" | "details"> {
-  const { profileId, asset, amount, network = "ETHEREUM", address, lastPrice } = deposit;
+  const { profileId, asset, amount, network = DEFAULT_NETWORK, address, lastPrice } = deposit;
   if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", details: {} };
   const details: ExternalTransferDetails = {
     cryptoNetwork: network,

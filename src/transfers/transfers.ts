@@ -39,7 +39,7 @@ export type { BulkItem, BulkMode, BulkRequest, ItemOutcome } from "./bulk-rules.
 export type { ProfileNotEmpty } from "./deactivate-profile.ts";
 export type { ExternalTransferStatus, TransferStatus } from "./external-transfer.ts";
 export { STATUSES_OF, TRANSFER_STATUSES } from "./external-transfer.ts";
-export { isOnNetwork, ownNetworkOf } from "./network-forms.ts";
+export { DEFAULT_NETWORK, isOnNetwork, ownNetworkOf } from "./network-forms.ts";
 export { notionalValue } from "./notional-value.ts";
 export type {
   ExternalTransferRequest,

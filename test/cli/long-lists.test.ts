@@ -26,6 +26,15 @@ async function linesOf(...argv: string[]): Promise<string[]> {
   return stdout.trimEnd().split("\n");
 }
 
+async function expectMoreIsSaid(argv: readonly string[], add: (count: number) => Promise<unknown>): Promise<void> {
+  await add(1_000);
+  expect(await linesOf(...argv)).toHaveLength(1 + 1_000);
+  await add(1);
+  const lines = await linesOf(...argv);
+  expect(lines).toHaveLength(1 + 1_000 + 1);
+  expect(lines.at(-1)).toBe("Only the first 1000 are shown.");
+}
+
 test("of more denials than are listed it is said that there are more", async () => {
   const add = (count: number) =>
     db.owner.rows(
@@ -33,12 +42,7 @@ test("of more denials than are listed it is said that there are more", async () 
        select id, 'no_token', 'GET /v2/profiles', now(), now(), 1 from unnest($1::uuid[]) id`,
       [Array.from({ length: count }, () => ids.next())],
     );
-  await add(1_000);
-  expect(await linesOf("audit", "denials")).toHaveLength(1 + 1_000);
-  await add(1);
-  const lines = await linesOf("audit", "denials");
-  expect(lines).toHaveLength(1 + 1_000 + 1);
-  expect(lines.at(-1)).toBe("Only the first 1000 are shown.");
+  await expectMoreIsSaid(["audit", "denials"], add);
 });
 
 test("of more open transfers than are listed it is said that there are more", async () => {
@@ -55,10 +59,5 @@ test("of more open transfers than are listed it is said that there are more", as
       [all, CUSTOMER],
     );
   };
-  await add(1_000);
-  expect(await linesOf("transfer", "list")).toHaveLength(1 + 1_000);
-  await add(1);
-  const lines = await linesOf("transfer", "list");
-  expect(lines).toHaveLength(1 + 1_000 + 1);
-  expect(lines.at(-1)).toBe("Only the first 1000 are shown.");
+  await expectMoreIsSaid(["transfer", "list"], add);
 });

@@ -4,7 +4,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { Amount as Quantity } from "../../money/amount.ts";
 import type { AssetCode as Code } from "../../money/asset.ts";
-import { isOnNetwork, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
+import { DEFAULT_NETWORK, isOnNetwork, sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { requestedAmount, valueOrThrow } from "../domain-mapping.ts";
@@ -97,7 +97,7 @@ function rejectCryptoFields(body: DepositBody, dialect: ApiDialect): void {
 function rejectOtherNetworks(body: DepositBody, dialect: ApiDialect): void {
   const { asset, crypto_network: network } = body;
   // The default for every asset, so also where it is named.
-  if (network === undefined || network === "ETHEREUM" || isOnNetwork(asset, network)) return;
+  if (network === undefined || network === DEFAULT_NETWORK || isOnNetwork(asset, network)) return;
   const sent = dialect.giver(DepositBody)(body);
   throw invalid([
     { field: "crypto_network", value: sent.crypto_network as string, rule: `is not a network of ${sent.asset}` },

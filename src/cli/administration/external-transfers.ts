@@ -18,6 +18,7 @@ import {
   type CryptoNetwork,
   canonicalDetails,
   createTransfers,
+  DEFAULT_NETWORK,
   type ExternalTransferRequest,
   type ExternalTransferType,
   isOnNetwork,
@@ -188,7 +189,7 @@ function checkOptions({ code, kind }: Asset, type: ExternalTransferType, options
 
 function networkOf({ code }: Asset, named: CryptoNetwork | undefined): CryptoNetwork {
   const own = ownNetworkOf(code);
-  const network = named ?? own ?? "ETHEREUM";
+  const network = named ?? own ?? DEFAULT_NETWORK;
   if (isOnNetwork(code, network)) return network;
   throw new CommandRejected(`${code} is not on ${network}${own === undefined ? "" : `, but on ${own}`}`);
 }

@@ -114,18 +114,16 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
-  const isAnyAnswered = () => open.some((line) => results.has(line));
-  const sentText = () => `${open.filter((line) => results.has(line)).length} of ${open.length} lines were answered`;
   try {
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
     await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
   } catch (error) {
     // A result that says no more than the file must not replace that of a run before it.
-    const unsaved = isAnyAnswered() ? await save() : [];
+    const answered = open.filter((line) => results.has(line)).length;
+    const unsaved = answered > 0 ? await save() : [];
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
-    const next =
-      isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${isAnyAnswered() ? again : commandOf(file)}`];
-    printError([`${why}: ${sentText()}`, ...next]);
+    const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${answered > 0 ? again : commandOf(file)}`];
+    printError([`${why}: ${answered} of ${open.length} lines were answered`, ...next]);
     if (stopping.aborted || error instanceof CommandRejected) throw new CommandFailed();
     throw error;
   }

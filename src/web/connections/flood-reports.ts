@@ -1,4 +1,4 @@
-/** Where a flood is reported that is found on a connection, by whoever finds it. */
+/** Tells the server that bounds a connection of a flood on it. */
 import type { Socket } from "node:net";
 
 export type FloodReason =

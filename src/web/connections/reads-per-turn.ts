@@ -13,14 +13,10 @@ export class ReadsPerTurn {
 
   /** To be called for each read. Past the bound the connection is read on in the next turn. */
   add(socket: Socket, length: number): void {
-    if (this.#bytes === 0) setImmediate(() => this.#endTurn());
+    if (this.#bytes === 0) setImmediate(() => (this.#bytes = 0));
     this.#bytes += length;
     if (this.#bytes <= MOST_BYTES || socket.isPaused()) return;
     holdReading(socket);
     setImmediate(() => releaseReading(socket));
-  }
-
-  #endTurn(): void {
-    this.#bytes = 0;
   }
 }

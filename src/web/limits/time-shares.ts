@@ -2,6 +2,7 @@
  * How much of the thread's time the costly requests of each caller take, of all kinds together. While the thread is busy a
  * caller that took more than its share rests after each of them, until it is within its share again.
  */
+import { LONGEST_REST_MS } from "../../std/pause.ts";
 import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
 import { FULL, spendTokens } from "./token-bucket.ts";
 
@@ -9,7 +10,6 @@ import { FULL, spendTokens } from "./token-bucket.ts";
 const SHARE = 0.4;
 /** So much at once is not too much: a list now and then does not rest. */
 const AT_ONCE_MS = 200;
-const LONGEST_REST_MS = 500;
 const SWEEP_MS = 1_000;
 
 export class TimeShares {
