@@ -56,8 +56,7 @@ export class RejectionPace {
       const wait = this.next(countOf());
       // Timers are no finer. An injected request has no socket.
       if (wait < 1 || !(socket instanceof Socket)) return;
-      holdReading(socket);
-      setTimeout(() => releaseReading(socket), wait).unref();
+      holdFor(wait, socket);
     };
     // After Node has discarded the rest of the request, for which it reads the socket: one that is still sent would be cut
     // off, with its rejection.
@@ -78,6 +77,12 @@ export class RejectionPace {
       send();
     }, wait);
   }
+}
+
+/** A function of its own: the timer must not keep the request, whose head may have 64 KiB. */
+function holdFor(ms: number, socket: Socket): void {
+  holdReading(socket);
+  setTimeout(() => releaseReading(socket), ms).unref();
 }
 
 export interface Pacing {
