@@ -202,9 +202,10 @@ test("a sandbox without the owner's connection starts if there is nothing to mig
   await service.close();
 });
 
-test("a sandbox that has to migrate without the owner's connection says what is missing", async () => {
+/** A sandbox of which the last migration is gone, and that has only the service's connection. */
+async function failureToMigrate(settings: Partial<Config> = {}) {
   let last: string | undefined;
-  const failure = await startTestService({ migrateUrl: undefined }, async (connection) => {
+  const failure = await startTestService({ migrateUrl: undefined, ...settings }, async (connection) => {
     const { user, password } = inject("owner");
     const database = new Client({ ...connection, user, password });
     await database.connect();
@@ -214,7 +215,17 @@ test("a sandbox that has to migrate without the owner's connection says what is 
     await database.end();
     return connection;
   }).catch((error: Error) => error.message);
+  return { failure, last };
+}
+
+test("a sandbox that has to migrate without the owner's connection says what is missing", async () => {
+  const { failure, last } = await failureToMigrate();
   expect(failure).toBe(`the database lacks ${last}: run parbook migrate with PARBOOK_MIGRATE_URL first`);
+});
+
+test("one that cannot migrate for any other reason says this", async () => {
+  const { failure } = await failureToMigrate({ catalogue: "/nowhere/catalogue.json" });
+  expect(failure).toBe("ENOENT: no such file or directory, open '/nowhere/catalogue.json'");
 });
 
 test("production rejects a database that is not durable, and a role that could change the ledger", async () => {
