@@ -12,7 +12,8 @@ test("past a megabyte in a turn of the event loop connections are read on in the
   for (let turn = 0; turn < 2; turn += 1) {
     for (let i = 0; i < 8; i += 1) reads.add(i % 2 === 0 ? one : two, 131_072);
     expect(paused()).toEqual([false, false, false]);
-    reads.add(two, 1);
+    reads.add(one, 16_383);
+    reads.add(two, 16_384);
     expect(paused()).toEqual([false, true, false]);
     await new Promise(setImmediate);
     expect(paused()).toEqual([false, false, false]);

@@ -7,6 +7,8 @@ import { holdReading, releaseReading } from "./held-reads.ts";
 
 /** Beside one read of each connection. Each read is a buffer of its own, and many of them keep the garbage collector at work. */
 const MOST_BYTES = 1_024 * 1_024;
+/** A record of TLS. After a shorter read there is nothing more to read, and who sends that little need not wait for its turn. */
+const LONG_READ_BYTES = 16 * 1_024;
 
 export class ReadsPerTurn {
   #bytes = 0;
@@ -15,7 +17,7 @@ export class ReadsPerTurn {
   add(socket: Socket, length: number): void {
     if (this.#bytes === 0) setImmediate(() => (this.#bytes = 0));
     this.#bytes += length;
-    if (this.#bytes <= MOST_BYTES || socket.isPaused()) return;
+    if (this.#bytes <= MOST_BYTES || length < LONG_READ_BYTES || socket.isPaused()) return;
     holdReading(socket);
     setImmediate(() => releaseReading(socket));
   }
