@@ -392,6 +392,14 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
     ],
   },
   {
+    title: "what placed a legal hold is declared to have lifted it",
+    sql: "update posting set cause = 'legal_hold_lifted' where journal_id = :blocked",
+    findings: [
+      "chain: batch 1/35 does not match its hash: the batch, its rows or its predecessor were changed",
+      "legal holds: legal hold depot/blocked requires a legal_hold_placed for version 1 in batch 1/35, but its journal is a legal_hold_lifted",
+    ],
+  },
+  {
     title: "the amount of a legal hold is changed",
     sql: "update legal_hold set amount = 1 where id = :blocked",
     findings: [
