@@ -2,14 +2,25 @@ import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
+import { noteFloodReport, type OnFlood } from "./flood-reports.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 
 const MIB = 1_024 * 1_024;
 
+const countsAt = (now: () => number) => ({
+  discardedBytes: new CountsPerSecond(now),
+  held: new CountsPerSecond(now),
+});
+
 /** One whose bytes are discarded. */
-async function discarding(remoteAddress: string, bytes = new CountsPerSecond()): Promise<Duplex> {
+async function discarding(
+  remoteAddress: string,
+  counts = countsAt(() => 0),
+  onFlood: OnFlood = () => undefined,
+): Promise<Duplex> {
   const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress });
-  stopReadingAtOnce(socket as unknown as Socket, bytes);
+  noteFloodReport(socket as unknown as Socket, onFlood);
+  stopReadingAtOnce(socket as unknown as Socket, counts);
   // Until it flows.
   await new Promise(setImmediate);
   return socket;
@@ -22,9 +33,9 @@ async function send(socket: Duplex, bytes: number): Promise<void> {
 
 test("ten megabytes of an address are discarded in a second, and then its connections are not read until they are closed", async () => {
   let now = 0;
-  const bytes = new CountsPerSecond(() => now);
+  const counts = countsAt(() => now);
   const sockets = await Promise.all(
-    ["203.0.113.9", "203.0.113.9", "203.0.113.10", "127.0.0.1"].map((address) => discarding(address, bytes)),
+    ["203.0.113.9", "203.0.113.9", "203.0.113.10", "127.0.0.1"].map((address) => discarding(address, counts)),
   );
   const paused = (): boolean[] => sockets.map((socket) => socket.isPaused());
   const [one, again, other, local] = sockets as [Duplex, Duplex, Duplex, Duplex];
@@ -42,14 +53,32 @@ test("ten megabytes of an address are discarded in a second, and then its connec
   expect(sockets.some((socket) => socket.destroyed)).toBe(false);
 });
 
-test("so are 64 megabytes of all", async () => {
-  const bytes = new CountsPerSecond(() => 0);
+test("so are 64 megabytes of all, for which no address is blocked", async () => {
+  const counts = countsAt(() => 0);
+  const reasons: string[] = [];
   const addresses = Array.from({ length: 8 }, (_, i) => `203.0.113.${i}`);
-  const sockets = await Promise.all(addresses.map((address) => discarding(address, bytes)));
+  const open = (address: string) => discarding(address, counts, (_socket, reason) => void reasons.push(reason));
+  const sockets = await Promise.all(addresses.map(open));
   for (const socket of sockets) await send(socket, 8 * MIB);
   expect(sockets.some((socket) => socket.isPaused())).toBe(false);
   await send(sockets[3] as Duplex, 512);
   expect(sockets.map((socket) => socket.isPaused()).indexOf(true)).toBe(3);
+  const others = await Promise.all(Array.from({ length: 30 }, () => open("203.0.113.9")));
+  for (const socket of others) await send(socket, 512);
+  expect([others.every((socket) => socket.isPaused()), reasons]).toEqual([true, []]);
+});
+
+test("twenty connections that are no longer read are no flood: a caller with an expired token may have as many", async () => {
+  const counts = countsAt(() => 0);
+  const reasons: string[] = [];
+  const onFlood: OnFlood = (_socket, reason) => void reasons.push(reason);
+  const open = () => discarding("203.0.113.9", counts, onFlood);
+  const sockets = await Promise.all(Array.from({ length: 21 }, open));
+  await send((await open()) as Duplex, 10 * MIB);
+  for (const socket of sockets.slice(0, 20)) await send(socket, 512);
+  expect([sockets.filter((socket) => socket.isPaused()).length, reasons]).toEqual([20, []]);
+  await send(sockets[20] as Duplex, 512);
+  expect(reasons).toEqual(["too many bytes beside requests"]);
 });
 
 test("a connection that sends small pieces ends after a hundred", async () => {

@@ -21,9 +21,20 @@ const MOST_SMALL_PIECES = 100;
  */
 const MOST_OF_ADDRESS = 10 * 1_024 * 1_024;
 const MOST_OF_ALL = 64 * 1_024 * 1_024;
+/**
+ * Connections of an address, past that, in a second: more are a flood. A caller whose token has expired may send long bodies on
+ * several connections before it reads the first response, and must not block its address with them.
+ */
+const MOST_HELD = 20;
 /** No address has this key. */
 const ALL = "";
-const discarded = new CountsPerSecond();
+
+interface Counts {
+  readonly discardedBytes: CountsPerSecond;
+  readonly held: CountsPerSecond;
+}
+
+const OF_ALL_SERVERS: Counts = { discardedBytes: new CountsPerSecond(), held: new CountsPerSecond() };
 
 const ending = new WeakSet<Socket>();
 
@@ -45,25 +56,24 @@ export function stopReading(socket: Socket): void {
 
 /**
  * The same at once, in the middle of a read: bytes that Node has buffered are lost.
- * @param bytes counts those of all connections that are discarded
+ * @param counts of all connections
  */
-export function stopReadingAtOnce(socket: Socket, bytes = discarded): void {
+export function stopReadingAtOnce(socket: Socket, { discardedBytes, held }: Counts = OF_ALL_SERVERS): void {
   if (socket.destroyed) return;
   skipRestOfRead(socket);
   let small = 0;
   const { remoteAddress = "" } = socket;
-  const isTooMuch = (length: number): boolean =>
-    bytes.add(ALL, length) > MOST_OF_ALL ||
-    (!isLoopback(remoteAddress) && bytes.add(rateLimitKey(remoteAddress), length) > MOST_OF_ADDRESS);
+  const key = isLoopback(remoteAddress) ? undefined : rateLimitKey(remoteAddress);
   // Node's parser is one of the listeners. It reads the socket directly only while it is the only one.
   socket.removeAllListeners("data").on("data", ({ length }: Buffer) => {
     if (length < SMALL_PIECE_BYTES) small += 1;
-    if (small > MOST_SMALL_PIECES) socket.destroy();
-    else if (isTooMuch(length)) {
-      // Until it is closed. The caller can still read its response.
-      holdReading(socket);
-      reportFlood(socket, "too many bytes beside requests");
-    }
+    if (small > MOST_SMALL_PIECES) return void socket.destroy();
+    const isTooMuchOfAll = discardedBytes.add(ALL, length) > MOST_OF_ALL;
+    const isTooMuch = key !== undefined && discardedBytes.add(key, length) > MOST_OF_ADDRESS;
+    // Until it is closed. The caller can still read its response.
+    if (isTooMuch || isTooMuchOfAll) holdReading(socket);
+    // For the bytes of others no address is blocked.
+    if (isTooMuch && held.add(key) > MOST_HELD) reportFlood(socket, "too many bytes beside requests");
   });
 }
 
