@@ -198,6 +198,8 @@ const BARE_NETWORKS: ReadonlySet<CryptoNetwork | undefined> = new Set([
   ...(["BITCOIN", "BITCOIN_CASH", "LITECOIN", "DOGECOIN", "STELLAR"] as const),
 ]);
 const HEXADECIMAL = /^(?:0x)?[0-9a-f]+$/i;
+/** Of a network with base58 a transaction has 43 characters, or more than 80: this is one of another network, misnamed. */
+const HASH_OF_256_BITS = /^(?:0x)?[0-9a-f]{64}$/i;
 
 /** Each transaction as one text, however it is written: hexadecimal digits in lower case, an index without leading zeros. */
 export function canonicalTransaction(
@@ -206,9 +208,10 @@ export function canonicalTransaction(
 ): ChainTransaction {
   const cryptoTxIndex = index !== undefined && /^[0-9]+$/.test(index) ? index.replace(/^0+(?=[0-9])/, "") : index;
   const form = hashFormOf(network);
-  if (hash === undefined || form === "base58" || !HEXADECIMAL.test(hash)) return { cryptoTxHash: hash, cryptoTxIndex };
+  const hexadecimal = form === "base58" ? HASH_OF_256_BITS : HEXADECIMAL;
+  if (hash === undefined || !hexadecimal.test(hash)) return { cryptoTxHash: hash, cryptoTxIndex };
   const digits = hash.toLowerCase().replace(/^0x/, "");
-  return { cryptoTxHash: form === "bare" ? digits : `0x${digits}`, cryptoTxIndex };
+  return { cryptoTxHash: form === "prefixed" ? `0x${digits}` : digits, cryptoTxIndex };
 }
 
 /** Every text that a hash may be stored as, of whichever network it is. */

@@ -152,6 +152,26 @@ test("a hash in hexadecimal digits is the same transaction in either case, and o
   expect(await availableUsd(db.owner, [to.id])).toEqual(["4"]);
 });
 
+test("one of 64 hexadecimal digits is the same transaction on each network, too", async () => {
+  const [to] = (await profiles(1)) as [To];
+  const digits = "c0ffee".padEnd(64, "7");
+  const hashes = {
+    SOLANA: digits.toUpperCase(),
+    ETHEREUM: `0X${digits}`,
+    SUI: `0x${digits.toUpperCase()}`,
+    BITCOIN: digits,
+  };
+  const outcomes: unknown[] = [];
+  for (const [cryptoNetwork, hash] of Object.entries(hashes)) {
+    const request = onChain(to, hash, "0");
+    const details = { ...request.details, cryptoNetwork } as typeof request.details;
+    const { kind } = (await nodes[0]?.transfers.recordExternal({ ...request, details }, TESTER)) ?? {};
+    outcomes.push(kind);
+  }
+  expect(outcomes).toEqual(["done", "exists", "exists", "exists"]);
+  expect(await availableUsd(db.owner, [to.id])).toEqual(["1"]);
+});
+
 function payment(from: To, to: To, refId: string, amount = "1"): TransferRequest {
   const sides = { from: { profileId: from.id }, to: { profileId: to.id } };
   return { customerId: from.customerId, kind: "platform", ...sides, amount: amountOf(amount), asset: "USD", refId };
