@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { FeedClient, stuckReader } from "../../../test/support/exchange/feed-client.ts";
 import { ToyFeed } from "../../../test/support/exchange/toy-feed.ts";
+import { seeAddress } from "../../../test/support/http/from-elsewhere.ts";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { boundConnections } from "../../web/connections/connections.ts";
@@ -75,9 +76,7 @@ test("what a reader sends within the bounds of feeds is never too much, however 
   const roomy = await startToyApi((api) => feedRoutes(api, new ToyFeed().exchange, bounds));
   onTestFinished(() => roomy.close());
   // From elsewhere: the bytes of a proxy's connections are not counted.
-  roomy.api.server.prependListener("connection", (socket: Socket) =>
-    Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" }),
-  );
+  seeAddress(roomy.api.server, "203.0.113.9");
   boundConnections(roomy.api.server, { most: 20, isShared: sharedBy([]), onDropped: () => expect.fail() });
   const { webSocket } = await new FeedClient(roomy.url, "/marketdata/BTCUSD").opened();
   for (let i = 0; i < 300; i += 1) webSocket.send("x".repeat(1_000));

@@ -7,6 +7,7 @@ import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { arrive, bounded, FLOODED, REQUEST, silentServer } from "../../../test/support/http/bounded-server.ts";
 import { readCertificate } from "../../../test/support/http/certificate.ts";
+import { seeAddress } from "../../../test/support/http/from-elsewhere.ts";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
@@ -191,8 +192,7 @@ test("requests that are answered at once count as well until the turn of the eve
   });
   boundConnections(server, { most: 40, isShared: sharedBy([]), onDropped: () => undefined });
   servers.push(server);
-  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
-  server.prependListener("connection", from);
+  seeAddress(server, "203.0.113.9");
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -256,8 +256,7 @@ test.each([
 ])("a connection that brings nothing but %s is closed", async (_, start, more) => {
   for (const tls of [undefined, readCertificate()]) {
     const { server, dropped } = silentServer(tls);
-    const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
-    server.prependListener("connection", from).prependListener("secureConnection", from);
+    seeAddress(server, "203.0.113.9");
     let bytes = 0;
     server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) =>
       socket.once("close", () => (bytes = socket.bytesRead)),
@@ -329,8 +328,7 @@ test("with TLS too a flooded connection is closed after as many requests, while 
   const { server, dropped, asked } = silentServer(readCertificate());
   const secured: Socket[] = [];
   server.on("secureConnection", (socket: Socket) => void secured.push(socket));
-  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
-  server.prependListener("connection", from).prependListener("secureConnection", from);
+  seeAddress(server, "203.0.113.9");
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -353,8 +351,7 @@ test("with TLS too a flooded connection is closed after as many requests, while 
 
 test("with TLS connections of an address past its pace wait for their handshake, and all are served", async () => {
   const { server, dropped, asked } = silentServer(readCertificate(), 80);
-  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: "203.0.113.9" });
-  server.prependListener("connection", from).prependListener("secureConnection", from);
+  seeAddress(server, "203.0.113.9");
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

@@ -16,7 +16,7 @@ import { isWaiting, neverContinue } from "./expectations.ts";
 import { lingerAfterAnswer, stopReading } from "./lingering-close.ts";
 
 /** The body limit. Reading the rest of a body within it costs less than a new connection. */
-const SHORT_BODY_BYTES = 64 * 1024;
+export const SHORT_BODY_BYTES = 64 * 1024;
 
 const last = new WeakMap<Socket, IncomingMessage>();
 

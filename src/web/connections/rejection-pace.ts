@@ -12,6 +12,7 @@ import type { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { holdReading, releaseReading } from "./held-reads.ts";
+import { SHORT_BODY_BYTES } from "./last-request.ts";
 
 const PER_SECOND = 1_000;
 const LONGEST_MS = 1_000;
@@ -114,11 +115,12 @@ export function paceRejections(server: Pick<FastifyInstance, "addHook">, { isSha
 /** A request of 64 KiB costs as much as sixteen small ones, also if it is rejected before it is parsed: it has to be read. */
 const BYTES_OF_REJECTION = 4_096;
 const headCount = ({ url = "" }: IncomingMessage): number => 1 + url.length / BYTES_OF_REJECTION;
-/** One rejection must not hold back all others: a bulk has sixteen times as many bytes. */
-const MOST_COUNTED_BYTES = 64 * 1_024;
-/** Call when it has arrived: what is only announced costs nothing. */
+/**
+ * Call when it has arrived: what is only announced costs nothing. Of a longer body the rest is discarded, and one rejection
+ * must not hold back all others.
+ */
 const bodyCount = ({ headers }: IncomingMessage): number =>
-  Math.min(Number(headers["content-length"] ?? 0), MOST_COUNTED_BYTES) / BYTES_OF_REJECTION;
+  Math.min(Number(headers["content-length"] ?? 0), SHORT_BODY_BYTES) / BYTES_OF_REJECTION;
 
 /** As the caller asked, or because we end the connection. */
 const isLastAnswer = (reply: FastifyReply): boolean =>

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { readCertificate } from "../../../test/support/http/certificate.ts";
+import { seeAddress } from "../../../test/support/http/from-elsewhere.ts";
 import { statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { TrackedResponse } from "./tracked-response.ts";
@@ -18,8 +19,7 @@ async function startServer(): Promise<{ port: number; dropped: readonly Dropped[
     request.resume().on("end", () => response.end("ok"));
   });
   boundConnections(server, { most: 100, isShared: () => false, onDropped: (some) => dropped.push(some) });
-  const from = (socket: Socket): unknown => Object.defineProperty(socket, "remoteAddress", { value: STRANGER });
-  server.prependListener("connection", from).prependListener("secureConnection", from);
+  seeAddress(server, STRANGER);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
