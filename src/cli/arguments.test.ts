@@ -93,7 +93,14 @@ test("what is recorded once cannot be named by two texts that look the same", ()
   expect(() => readReference("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
 
   expect(["0xAB12", "5xWq", "x".repeat(100)].map(readHash)).toEqual(["0xAB12", "5xWq", "x".repeat(100)]);
-  for (const wrong of [...lookAlikes("0xab12"), "", "0xab/12", "https://chain.example/0xab12", "x".repeat(101)])
+  for (const wrong of [
+    ...lookAlikes("0xab12"),
+    "",
+    "0xab/12",
+    "0x0xab12",
+    "https://chain.example/0xab12",
+    "x".repeat(101),
+  ])
     expect(() => readHash(wrong), JSON.stringify(wrong)).toThrow("Must have 1 to 100 letters and digits");
 
   expect(["0", "07", "4294967295"].map(readOutputIndex)).toEqual(["0", "07", "4294967295"]);

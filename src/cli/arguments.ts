@@ -63,7 +63,8 @@ export function readReference(text: string): string {
 
 /** Of a transaction on a chain: hexadecimal digits or base58. */
 export function readHash(text: string): string {
-  if (/^[0-9A-Za-z]{1,100}$/.test(text)) return text;
+  // In no form a 0 and an x are followed by anything but hexadecimal digits: another 0x has been pasted along.
+  if (/^(?:0x[0-9a-f]{1,98}|(?!0x)[0-9a-z]{1,100})$/i.test(text)) return text;
   throw new InvalidArgumentError("Must have 1 to 100 letters and digits, as the network writes it.");
 }
 
