@@ -77,7 +77,7 @@ test("the innermost reason is shown for an unreachable database", () => {
   const rejected = new AggregateError([new Error("connect ECONNREFUSED ::1:5432"), new Error("another")]);
   const away = new DatabaseAway("the database cannot be reached", { cause: new Error("pool", { cause: rejected }) });
   expect(failureOf(away).lines).toEqual([
-    "the database cannot be reached (connect ECONNREFUSED ::1:5432): start it, or correct PARBOOK_DATABASE_URL",
+    "the database cannot be reached (connect ECONNREFUSED ::1:5432): start it, wait for a standby to take over, or correct PARBOOK_DATABASE_URL",
   ]);
 });
 

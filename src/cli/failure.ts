@@ -89,7 +89,7 @@ function databaseAwayText(error: DatabaseAway): string {
   if (code === TOO_MANY_CONNECTIONS) {
     return `the database has no connection left (${reasonOf(cause)}): run fewer commands at once, or raise max_connections, or the connection limit of role and database`;
   }
-  return `the database cannot be reached (${reasonOf(error.cause)}): start it, or correct PARBOOK_DATABASE_URL`;
+  return `the database cannot be reached (${reasonOf(error.cause)}): start it, wait for a standby to take over, or correct PARBOOK_DATABASE_URL`;
 }
 
 /** The innermost message. When a name resolves to several addresses, the first failure is shown. */

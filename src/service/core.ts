@@ -91,7 +91,8 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
     const database = new Database({
       connection: provided.service,
       maxConnections: 20,
-      onIdleError: (error) => log.warn({ error }, "idle database connection lost"),
+      // A command that needs one says so itself.
+      onIdleError: (error) => purpose === "serve" && log.warn({ error }, "idle database connection lost"),
     });
     closing.unshift(() => database.close());
     if (provided.kind === "external") await database.checkSessionsAreNotShared();

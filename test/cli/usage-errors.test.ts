@@ -60,7 +60,7 @@ test("an unreachable database is reported in one line", async () => {
     exitCode: 1,
     stdout: "",
     stderr:
-      "the database cannot be reached (connect ECONNREFUSED 127.0.0.1:1): start it, or correct PARBOOK_DATABASE_URL\n",
+      "the database cannot be reached (connect ECONNREFUSED 127.0.0.1:1): start it, wait for a standby to take over, or correct PARBOOK_DATABASE_URL\n",
   });
 });
 
