@@ -1,9 +1,10 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
 import { noteFloodReport, type OnFlood } from "./flood-reports.ts";
-import { stopReadingAtOnce } from "./lingering-close.ts";
+import { holdReading } from "./held-reads.ts";
+import { linger, stopReadingAtOnce } from "./lingering-close.ts";
 
 const MIB = 1_024 * 1_024;
 
@@ -89,4 +90,27 @@ test("a connection that sends small pieces ends after a hundred", async () => {
   socket.push("x");
   await new Promise(setImmediate);
   expect(socket.destroyed).toBe(true);
+});
+
+/** One that is closed after its response. @returns for how many seconds it stays open while it sends so much a second */
+function lingering(bytesPerSecond: number, seconds = 60, isHeld = false): number {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { bytesRead: 500_000 });
+  if (isHeld) holdReading(socket as unknown as Socket);
+  linger(socket as unknown as Socket);
+  let open = 0;
+  for (; !socket.destroyed; open += 1) {
+    if (open < seconds) socket.bytesRead += bytesPerSecond;
+    vi.advanceTimersByTime(1_000);
+  }
+  return open;
+}
+
+test("a connection is closed a second after its response, or when its caller has sent no more for a second", () => {
+  expect([lingering(0), lingering(1, 4)]).toEqual([1, 5]);
+});
+
+test("it is closed after thirty seconds, after two megabytes, and a second after it is no longer read", () => {
+  expect([lingering(60_000), lingering(MIB), lingering(1, 60, true)]).toEqual([30, 3, 1]);
 });

@@ -10,8 +10,11 @@ import { reportFlood } from "./flood-reports.ts";
 import { SMALL_PIECE_BYTES } from "./fragmented-requests.ts";
 import { holdReading, isHeld, releaseReading } from "./held-reads.ts";
 
-/** How long a caller may continue to send, and read its response. */
+/** How long a caller may read its response, and longer while it still sends: many read only when they have sent all. */
 const LINGER_MS = 1_000;
+/** As long as a request may take, and a longest body. */
+const LONGEST_LINGER_MS = 30_000;
+const MOST_LINGERING_BYTES = 2 * 1_024 * 1_024;
 /** Small pieces that are discarded before the connection is destroyed. A TLS record of one byte costs as much as one of 16 KiB. */
 const MOST_SMALL_PIECES = 100;
 
@@ -103,7 +106,15 @@ export function lingerAfterAnswer(socket: Socket): void {
 
 /** Closes the connection after everything written to it, including `last`. */
 export function linger(socket: Socket, last?: string): void {
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  const endsAtMs = performance.now() + LONGEST_LINGER_MS;
+  const mostRead = socket.bytesRead + MOST_LINGERING_BYTES;
+  let { bytesRead } = socket;
+  const timer = setInterval(() => {
+    const isSending = socket.bytesRead > bytesRead && socket.bytesRead <= mostRead && !isHeld(socket);
+    ({ bytesRead } = socket);
+    if (!isSending || performance.now() >= endsAtMs) socket.destroy();
+  }, LINGER_MS).unref();
+  socket.once("close", () => clearInterval(timer));
   if (last === undefined) socket.end();
   else socket.end(last);
 }
