@@ -61,6 +61,29 @@ test("an IPv6 network of 48 bits gets as many handshakes as four addresses, howe
   expect(pace.next("2001:db8:0:2::1")).toBeLessThan(100);
 });
 
+test("a dozen addresses at their pace share four tenths of the thread, and others' few handshakes do not wait for them", () => {
+  let now = 0;
+  const pace = new HandshakePace(() => now);
+  let started = 0;
+  let dropped = 0;
+  for (; now < 20_000; now += 10) {
+    for (let address = 1; address <= 12; address += 1) {
+      const wait = pace.next(`203.0.113.${address}`);
+      if (wait === undefined) dropped += 1;
+      else if (now + wait < 20_000) started += 1;
+    }
+  }
+  // 400 a second of all, and 10 of each; and what was free at once.
+  expect(started).toBeGreaterThan(20 * 520);
+  expect(started).toBeLessThan(20 * 520 + 12 * 10 + 80 + 20);
+  expect(dropped).toBeGreaterThan(8_000);
+  const few = Array.from({ length: 11 }, () => pace.next("203.0.113.99"));
+  // The next one waits behind all.
+  expect(few).toEqual([...new Array<number>(10).fill(0), 4_992.5]);
+  now += 100;
+  expect(pace.next("203.0.113.99")).toBe(0);
+});
+
 test("all addresses of an IPv6 network of 64 bits share one pace", () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

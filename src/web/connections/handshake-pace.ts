@@ -4,7 +4,8 @@
  * connection would delay all others. Connections beyond the pace wait for their handshake, in the
  * order of their arrival: a client that opens many at once gets all of them, a little later.
  *
- * The addresses of an IPv6 /48 have a pace together too: its holder has 65,536 networks of 64 bits.
+ * The addresses of an IPv6 /48 have a pace together too: its holder has 65,536 networks of 64 bits. So have all addresses, for
+ * those handshakes that are not an address's few: a dozen addresses at their pace would take all of the thread.
  */
 import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
 
@@ -13,14 +14,23 @@ const SHORTEST_INTERVAL_MS = 10;
 const INTERVALS_PER_COST = 10;
 /** So many of an address that was quiet start without waiting. More at once would block the thread noticeably. */
 const BURST = 20;
+/** All addresses together: four tenths of the thread. */
+const ADDRESSES_OF_ALL = 4;
+/** A tenth of an address's handshakes, and ten at once, do not wait for those of all: most clients need no more. */
+const HANDSHAKES_OF_A_FREE_ONE = 10;
+const FREE_AT_ONCE = 10;
 /** Clients do not wait much longer for a connection. */
 const MAX_WAIT_MS = 5_000;
 const SWEEP_MS = 1_000;
+/** No network has this key. */
+const ALL = "";
 
 export class HandshakePace {
   readonly #now: () => number;
   readonly #narrow = new Starts();
   readonly #wide = new Starts();
+  readonly #free = new Starts();
+  readonly #all = new Starts();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
   /** @param now monotonic, in milliseconds */
@@ -36,6 +46,8 @@ export class HandshakePace {
     const burst = Math.max(1, Math.floor((BURST * SHORTEST_INTERVAL_MS) / intervalMs));
     this.#narrow.setPace(intervalMs, burst);
     this.#wide.setPace(intervalMs / ADDRESSES_OF_WIDE, burst * ADDRESSES_OF_WIDE);
+    this.#free.setPace(intervalMs * HANDSHAKES_OF_A_FREE_ONE, Math.min(burst, FREE_AT_ONCE));
+    this.#all.setPace(intervalMs / ADDRESSES_OF_ALL, burst * ADDRESSES_OF_ALL);
   }
 
   /** @returns the milliseconds that one more handshake has to wait; undefined when it would wait too long */
@@ -45,10 +57,17 @@ export class HandshakePace {
     const [first, second] = networksOf(address);
     const narrow = second ?? first;
     const wide = second === undefined ? undefined : first;
-    const at = Math.max(this.#narrow.nextOf(narrow, now), wide === undefined ? now : this.#wide.nextOf(wide, now));
+    const isFree = this.#free.nextOf(narrow, now) <= now;
+    const at = Math.max(
+      this.#narrow.nextOf(narrow, now),
+      wide === undefined ? now : this.#wide.nextOf(wide, now),
+      isFree ? now : this.#all.nextOf(ALL, now),
+    );
     if (at > now + MAX_WAIT_MS) return undefined;
     this.#narrow.take(narrow, now);
     if (wide !== undefined) this.#wide.take(wide, now);
+    if (isFree) this.#free.take(narrow, now);
+    else this.#all.take(ALL, now);
     return Math.max(at - now, 0);
   }
 
@@ -57,6 +76,7 @@ export class HandshakePace {
     this.#sweptAt = now;
     this.#narrow.forgetQuiet(now);
     this.#wide.forgetQuiet(now);
+    this.#free.forgetQuiet(now);
   }
 }
 
