@@ -85,7 +85,7 @@ const displayOf = (showing: Showing): RestoreDisplay => ({
   replay: (work) => withProgress({ what: "replaying the WAL", ...showing }, work),
 });
 
-interface Inspection {
+export interface Inspection {
   readonly report: VerifyReport;
   readonly last: string | undefined;
   readonly completeTo: string;
@@ -96,7 +96,7 @@ interface Inspection {
  * A restore succeeds even if the ledger is unsound or the archive has a gap, because there may be no better backup.
  * The exit code reports it.
  */
-function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {
+export function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {
   const { report, last, completeTo, gap } = found;
   const batches = report.heads.map(({ slot, n }) => `${slot}/${n}`).join(", ");
   return {

@@ -1,6 +1,7 @@
 /** The operator's customers, profiles, clients and markets: what is made, and how it is listed (docs/customers.md). */
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { SLOTS } from "../../src/ledger/writer/slot-chain.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { urlOf } from "../support/service.ts";
 import { run } from "./in-process.ts";
@@ -160,6 +161,21 @@ test("a command leaves no seat of a writer taken", async () => {
   await recordOf("key", "rotate");
   await recordOf("customer", "create", "--name", "Seats");
   expect(await db.owner.rows("select name from lease where expires_at > clock_timestamp()")).toEqual([]);
+});
+
+test("what no batch writes is written while no writer has a seat", async () => {
+  await db.owner.rows(
+    `insert into lease (name, holder, fence, expires_at)
+     select 'slot/' || n, 'another', 1, clock_timestamp() + interval '9 s' from generate_series(1, $1::integer) as n
+         on conflict (name) do update set (holder, expires_at) = (excluded.holder, excluded.expires_at)`,
+    [SLOTS],
+  );
+  onTestFinished(async () => void (await db.owner.rows("delete from lease")));
+  const [before] = await db.owner.rows<{ keys: string }>("select count(*)::text as keys from signing_key");
+  const { exitCode, stdout } = await run(["key", "rotate"]);
+  const [after] = await db.owner.rows<{ keys: string }>("select count(*)::text as keys from signing_key");
+  expect([exitCode, Number(after?.keys) - Number(before?.keys)]).toEqual([0, 1]);
+  expect(stdout).not.toBe("");
 });
 
 test("a database that is migrated stays as it is, and the role that gets privileges is there", async () => {

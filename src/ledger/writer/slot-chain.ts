@@ -7,7 +7,7 @@ import { SERIALIZED_COMMIT_MARKER } from "../../postgres/durability.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
 import { linkHash, NO_HASH, voidHash } from "./batch.ts";
 
-const SLOTS = 64;
+export const SLOTS = 64;
 
 /** The end of a chain: the next batch has number n + 1 and refers to this hash. */
 export interface Head {
