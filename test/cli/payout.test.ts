@@ -360,8 +360,13 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
     `${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,`,
     `${from},${to},1,USD,stop-100,"a, b",,,`,
   ]);
-  const { exitCode: code } = await payout(result, service.baseUrl, "--kind", "internal");
-  expect([code, await available(to)]).toEqual([0, "50"]);
+  const bulkOf = (status: string, count: number) => [
+    ...[200, { items: Array.from({ length: count }, (_, i) => ({ status, transfer: { id: `t${i}` } })) }],
+  ];
+  const resumed = await standIn((count) => (count === 1 ? bulkOf("EXISTS", 100) : bulkOf("COMPLETED", 50)) as never);
+  const answer = await payout(result, urlOfServer(resumed), "--kind", "internal");
+  expect([answer.exitCode, answer.stdout.split("\n")[0]]).toEqual([0, "150 lines: 100 done before, 50 COMPLETED"]);
+  resumed.close();
 });
 
 test("a client without the secret or the scope is told so", async () => {

@@ -114,9 +114,12 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
+  let missing: readonly PayoutLine[] = [];
   try {
+    missing = await missingOf(client, payout.lines.filter((line) => !isOpenLine(line)).slice(-ITEMS));
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
-    await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
+    if (missing.length === 0)
+      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
   } catch (error) {
     // A result that says no more than the file must not replace that of a run before it.
     const answered = open.filter((line) => results.has(line)).length;
@@ -127,10 +130,27 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     if (stopping.aborted || error instanceof CommandRejected) throw new CommandFailed();
     throw error;
   }
+  if (missing.length > 0) throw new CommandRejected(notHere(missing));
   const unsaved = await save();
   if (unsaved.length === 0) return summaryOf(payout, open, results, isDryRun ? undefined : { resultFile, again });
   printError(unsaved);
   return { ...summaryOf(payout, open, results, undefined), failed: true };
+}
+
+/** The lines that the service does not have, though the file says that they are done. */
+async function missingOf(client: BulkClient, done: readonly PayoutLine[]): Promise<readonly PayoutLine[]> {
+  const found = new Map<PayoutLine, LineResult>();
+  await sendAll(client, done, true, found, { add: () => undefined });
+  return done.filter((line) => {
+    const { status, transferId } = found.get(line) ?? UNANSWERED;
+    return status !== "EXISTS" || transferId !== (line.result?.transferId ?? transferId);
+  });
+}
+
+/** Only the last ones are looked for: they are those that a ledger lacks that was restored to a moment before them. */
+function notHere(missing: readonly PayoutLine[]): string {
+  const what = missing.length === 1 ? "a line is" : `${missing.length} lines are`;
+  return `${what} done by the file, but this service has no such transfer, beginning with line ${missing[0]?.number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that`;
 }
 
 /** In rounds: what was not tried, or is not known, is sent again. */
@@ -139,7 +159,7 @@ async function sendAll(
   open: readonly PayoutLine[],
   isDryRun: boolean,
   results: Map<PayoutLine, LineResult>,
-  progress: Progress,
+  progress: Pick<Progress, "add">,
 ): Promise<void> {
   let remaining = open;
   for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {

@@ -1,0 +1,70 @@
+/** `parbook payout run` with the result of a run at another service, or before a restore. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectBooksBalance } from "../support/books.ts";
+import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
+import { run } from "./in-process.ts";
+
+let service: TestService;
+let acme: TestCustomer;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "payout-result-"));
+  service = await startTestService();
+  acme = await service.customer("Acme");
+  await writeFile(join(folder, "acme.secret"), acme.secret);
+});
+afterAll(async () => {
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+  await rm(folder, { recursive: true });
+});
+
+const HEAD = "from_profile_id,to_profile_id,amount,asset,ref_id,metadata.note";
+
+async function file(name: string, ...lines: string[]): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, `${lines.join("\n")}\n`);
+  return path;
+}
+
+const payout = (path: string, url = service.baseUrl, ...more: string[]) =>
+  run([
+    ...["payout", "run", path, "--client", acme.clientId, "--secret-file", join(folder, "acme.secret")],
+    ...["--url", url, ...more],
+  ]);
+
+async function available(profile: string): Promise<string> {
+  const { body } = await service.call("GET", `/v2/profiles/${profile}/balances/USD`, { as: acme.token });
+  return body.available;
+}
+
+test("a result of payments that a service does not have pays nothing there", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const line = (refId: string, result: string): string => `${from},${to},1,USD,${refId},,${result}`;
+  const lines = [line("gone-1", "COMPLETED,t1,"), line("gone-2", "EXISTS,t2,"), line("gone-3", ",,")];
+  const path = await file("restored.result.csv", `${HEAD},status,transfer_id,detail`, ...lines);
+  const refused = (what: string, number: number) => ({
+    exitCode: 1,
+    stdout: "",
+    stderr: `${what} done by the file, but this service has no such transfer, beginning with line ${number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that\n`,
+  });
+  expect(await payout(path)).toEqual(refused("2 lines are", 2));
+  expect(await available(to)).toBe("0");
+  // What has the ref_id is another transfer than the one that the file names.
+  const first = await file(
+    "restored.csv",
+    HEAD,
+    ...["gone-1", "gone-2"].map((refId) => `${from},${to},1,USD,${refId},`),
+  );
+  expect((await payout(first, service.baseUrl, "--result", join(folder, "paid.csv"))).exitCode).toBe(0);
+  expect(await payout(path)).toEqual(refused("2 lines are", 2));
+  const [head = "", one = ""] = (await readFile(join(folder, "paid.csv"), "utf8")).split("\n");
+  const mixed = await file("mixed.result.csv", head, one, line("gone-2", "EXISTS,t2,"), line("gone-3", ",,"));
+  expect(await payout(mixed)).toEqual(refused("a line is", 3));
+  const right = await file("right.result.csv", head, one, line("gone-2", "EXISTS,,"), line("gone-3", ",,"));
+  expect((await payout(right)).stdout.split("\n")[0]).toBe("3 lines: 2 done before, 1 COMPLETED");
+  expect(await available(to)).toBe("3");
+});
