@@ -100,7 +100,12 @@ test.each<[string, string, string[], RegExp]>([
   ["withdraw", "LTC", ["--network", "BITCOIN"], /^LTC is not on BITCOIN, but on LITECOIN$/],
   ["deposit", "USDG", ["--network", "DOGECOIN"], /^USDG is not on DOGECOIN$/],
   ["deposit", "GOLD", [], /^asset GOLD is not in the catalogue$/],
-  ["deposit", "USDG", ON_CHAIN, /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}$/],
+  [
+    "deposit",
+    "USDG",
+    ON_CHAIN,
+    /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}, a CRYPTO_DEPOSIT of 1000 USDG of profile [0-9a-f-]{36}\. Another output of it is named by --tx-index$/,
+  ],
   [
     "withdraw",
     "USDG",
@@ -209,8 +214,21 @@ test("a transaction is deposited once, whichever network is named and however it
     ["STELLAR", "0xc0ffee"],
   ] as const) {
     const { exitCode, stderr } = await run(deposit(network, hash));
-    expect([exitCode, stderr.trim()]).toEqual([1, `transaction "${hash}" was already recorded as transfer ${id}`]);
+    const what = `transfer ${id}, a CRYPTO_DEPOSIT of 1 PYUSD of profile ${customer.default_profile_id}`;
+    expect([exitCode, stderr.trim()]).toEqual([
+      1,
+      `transaction "${hash}" was already recorded as ${what}. Another output of it is named by --tx-index`,
+    ]);
   }
+});
+
+test("the transaction of a failed deposit is not taken for credited", async () => {
+  const deposit = ["deposit", ...of("PYUSD", "1"), "--network", "STELLAR", "--tx-hash", "fa11ed"];
+  const { id } = await recordOf<{ id: string }>(...deposit, "--pending");
+  expect((await run(["transfer", "fail", id, "--reason", "reorganised"])).exitCode).toBe(0);
+  const what = `transfer ${id}, a CRYPTO_DEPOSIT of 1 PYUSD of profile ${customer.default_profile_id}, which is failed`;
+  const next = "If it arrived after all, record it without --tx-hash, and name it in --memo";
+  expect((await run(deposit)).stderr).toBe(`transaction "fa11ed" was already recorded as ${what}. ${next}\n`);
 });
 
 test("what was done is said in one line: recorded, or only requested", async () => {

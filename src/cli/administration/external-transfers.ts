@@ -134,15 +134,24 @@ async function recordTransfer(
 async function existing(core: Core, request: ExternalTransferRequest, id: Uuid): Promise<string> {
   const { customerId, refId, details } = request;
   const found = await createTransfers(core).find(customerId, id);
-  if (found === undefined || refId === undefined || found.refId !== refId)
-    return `transaction ${JSON.stringify(details.cryptoTxHash)} was already recorded as transfer ${id}`;
-  const ref = `ref_id ${JSON.stringify(refId)}`;
-  const state = found.steps === undefined ? "" : `, which is ${found.steps.status}`;
-  if (isSame(request, found)) return `${ref} was already used for this: transfer ${id}${state}`;
+  const hash = JSON.stringify(details.cryptoTxHash);
+  // Another customer's is not found.
+  if (found === undefined) return `transaction ${hash} was already recorded as transfer ${id}`;
   const { type, amount, asset, profileId } = found;
+  const what = `a ${type} of ${formatAmount(amount)} ${asset} of profile ${profileId}`;
+  const state = found.steps === undefined ? "" : `, which is ${found.steps.status}`;
+  if (refId === undefined || found.refId !== refId) {
+    const next =
+      found.steps?.status === "failed"
+        ? "If it arrived after all, record it without --tx-hash, and name it in --memo"
+        : "Another output of it is named by --tx-index";
+    return `transaction ${hash} was already recorded as transfer ${id}, ${what}${state}. ${next}`;
+  }
+  const ref = `ref_id ${JSON.stringify(refId)}`;
+  if (isSame(request, found)) return `${ref} was already used for this: transfer ${id}${state}`;
   return (
-    `${ref} belongs to something else, so nothing was recorded: transfer ${id} is a ${type} of ${formatAmount(amount)} ` +
-    `${asset} of profile ${profileId}${onChainText(found)}${found.steps !== undefined ? ", with steps" : ""}. Choose another ref_id`
+    `${ref} belongs to something else, so nothing was recorded: transfer ${id} is ${what}` +
+    `${onChainText(found)}${found.steps !== undefined ? ", with steps" : ""}. Choose another ref_id`
   );
 }
 
