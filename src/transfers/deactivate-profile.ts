@@ -18,7 +18,7 @@ import type { Caller } from "../ledger/caller.ts";
 import { accept, type Command, type Rejection } from "../ledger/decision.ts";
 import { accountOf } from "../ledger/rejections.ts";
 import { change, type RecordAddition } from "../ledger/tables.ts";
-import { type Amount, SCALE, unitOf } from "../money/amount.ts";
+import { type Amount, unitOf } from "../money/amount.ts";
 import type { Asset, AssetCode } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
 import { assert } from "../std/assert.ts";
@@ -107,8 +107,7 @@ export async function deactivateCommand(
             asset: asset.code,
           },
           ids.next(),
-          // Dust is below the asset's precision, so it moves at the ledger's.
-          { ...asset, precision: SCALE },
+          asset,
           state,
         );
         assert(dust.kind === "done", "what a profile holds can go to its customer's DEFAULT profile");

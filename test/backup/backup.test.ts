@@ -389,7 +389,12 @@ test("a backup that is killed half-way is none, and leaves the database as it wa
 
 test("without a service a backup is taken just the same", async () => {
   expect((await service.end("SIGTERM")).exitCode).toBe(0);
+  // Without it a sandbox that is restored would make another demo.
+  const demo = join(data.path, "demo.json");
+  await writeFile(demo, '{"customers":[]}');
   await answerOf(settings, "backup", within("backup of nobody"));
+  expect(await readFile(join(within("backup of nobody"), "demo.json"), "utf8")).toBe('{"customers":[]}');
+  await rm(demo);
   const manifest = JSON.parse(await readFile(join(within("backup of nobody"), "manifest.json"), "utf8"));
   expect(await answerOf(settings, "verify")).toMatchObject({ sound: true, heads: manifest.ledger.heads });
   // Without it a server begins at the last checkpoint, which is too late if there was one while files were copied: that is
