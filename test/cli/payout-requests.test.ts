@@ -112,6 +112,30 @@ test("it waits as long as the service says, longer after each attempt, and gives
   expect(await readFile(result, "utf8")).toContain(",patient-1,,UNKNOWN,,");
 });
 
+test("nothing is sent while the service does not say whether it has what is done already", async () => {
+  const pausing = vi.spyOn(BulkClient.prototype, "pause").mockResolvedValue();
+  onTestFinished(() => pausing.mockRestore());
+  const tries: boolean[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request.setEncoding("utf8")) body += piece;
+    const isToken = request.url === "/oauth2/token";
+    if (!isToken) tries.push(JSON.parse(body).dry_run);
+    response.end(JSON.stringify(isToken ? { access_token: "t" } : { items: [{ status: "UNKNOWN" }] }));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const lines = ["done-1,,COMPLETED,t1,", "open-1,,,,"].map((rest) => `default,${PROFILE},1,USD,${rest}`);
+  const path = await file("half.result.csv", `${HEAD},status,transfer_id,detail`, ...lines);
+  const before = await readFile(path, "utf8");
+  const { exitCode, stdout, stderr } = await payout(path, urlOfServer(server));
+  server.close();
+  expect([exitCode, stdout, stderr.split("\n")[0], tries]).toEqual([
+    ...[1, "", "the service does not say whether it has what is done already: 0 of 1 lines were answered"],
+    new Array(8).fill(true),
+  ]);
+  expect(await readFile(path, "utf8")).toBe(before);
+});
+
 test("a service whose certificate is not trusted is not asked again", async () => {
   const server = createHttpsServer(readCertificate(), () => {
     throw new Error("asked");

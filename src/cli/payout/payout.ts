@@ -137,12 +137,17 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   return { ...summaryOf(payout, open, results, undefined), failed: true };
 }
 
-/** The lines that the service does not have, though the file says that they are done. */
+/**
+ * The lines that the service does not have, though the file says that they are done.
+ * @throws CommandRejected if it does not say
+ */
 async function missingOf(client: BulkClient, done: readonly PayoutLine[]): Promise<readonly PayoutLine[]> {
   const found = new Map<PayoutLine, LineResult>();
   await sendAll(client, done, true, found, { add: () => undefined });
   return done.filter((line) => {
     const { status, transferId } = found.get(line) ?? UNANSWERED;
+    if (UNSETTLED.has(status))
+      throw new CommandRejected("the service does not say whether it has what is done already");
     return status !== "EXISTS" || transferId !== (line.result?.transferId ?? transferId);
   });
 }
