@@ -1,38 +1,26 @@
 /** What `parbook payout run` sends to a service, and when it sends again (docs/payouts.md). */
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
 import { readCertificate } from "../support/http/certificate.ts";
-import { run } from "./in-process.ts";
+import { HEAD, makeFolder, runPayout, writeLines } from "./payout-files.ts";
 
 const [PROFILE, CLIENT, SECRET] = ["0190d5a4-1111-7000-8000-000000000004", "acme", "the secret"];
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "payout-requests-"));
-  await writeFile(join(folder, "acme.secret"), `${SECRET}\n`);
+  folder = await makeFolder(SECRET);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const HEAD = "from_profile_id,to_profile_id,amount,asset,ref_id,metadata.note";
+const file = (name: string, ...lines: string[]) => writeLines(folder, name, lines);
 
-async function file(name: string, ...lines: string[]): Promise<string> {
-  const path = join(folder, name);
-  await writeFile(path, `${lines.join("\n")}\n`);
-  return path;
-}
-
-const payout = (path: string, url: string, ...more: string[]) =>
-  run([
-    ...["payout", "run", path, "--client", CLIENT, "--secret-file", join(folder, "acme.secret")],
-    ...["--url", url, ...more],
-  ]);
+const payout = (path: string, url: string, ...more: string[]) => runPayout(folder, CLIENT, path, "--url", url, ...more);
 
 const urlOfServer = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 

@@ -1,20 +1,18 @@
 /** `parbook payout run` with the result of a run at another service, or before a restore. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
-import { run } from "./in-process.ts";
+import { availableTo, HEAD, makeFolder, runPayout, writeLines } from "./payout-files.ts";
 
 let service: TestService;
 let acme: TestCustomer;
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "payout-result-"));
   service = await startTestService();
   acme = await service.customer("Acme");
-  await writeFile(join(folder, "acme.secret"), acme.secret);
+  folder = await makeFolder(acme.secret);
 });
 afterAll(async () => {
   await expectBooksBalance(service.db.owner);
@@ -22,24 +20,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const HEAD = "from_profile_id,to_profile_id,amount,asset,ref_id,metadata.note";
+const file = (name: string, ...lines: string[]) => writeLines(folder, name, lines);
 
-async function file(name: string, ...lines: string[]): Promise<string> {
-  const path = join(folder, name);
-  await writeFile(path, `${lines.join("\n")}\n`);
-  return path;
-}
+const payout = (path: string, ...options: string[]) =>
+  runPayout(folder, acme.clientId, path, "--url", service.baseUrl, ...options);
 
-const payout = (path: string, url = service.baseUrl, ...more: string[]) =>
-  run([
-    ...["payout", "run", path, "--client", acme.clientId, "--secret-file", join(folder, "acme.secret")],
-    ...["--url", url, ...more],
-  ]);
-
-async function available(profile: string): Promise<string> {
-  const { body } = await service.call("GET", `/v2/profiles/${profile}/balances/USD`, { as: acme.token });
-  return body.available;
-}
+const available = (profile: string) => availableTo(service, acme, profile);
 
 test("a result of payments that a service does not have pays nothing there", async () => {
   const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
@@ -59,7 +45,7 @@ test("a result of payments that a service does not have pays nothing there", asy
     HEAD,
     ...["gone-1", "gone-2"].map((refId) => `${from},${to},1,USD,${refId},`),
   );
-  expect((await payout(first, service.baseUrl, "--result", join(folder, "paid.csv"))).exitCode).toBe(0);
+  expect((await payout(first, "--result", join(folder, "paid.csv"))).exitCode).toBe(0);
   expect(await payout(path)).toEqual(refused("2 lines are", 2));
   const [head = "", one = ""] = (await readFile(join(folder, "paid.csv"), "utf8")).split("\n");
   const mixed = await file("mixed.result.csv", head, one, line("gone-2", "EXISTS,t2,"), line("gone-3", ",,"));

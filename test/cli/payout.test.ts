@@ -1,10 +1,9 @@
 /** `parbook payout run`, with the commands of docs/payouts.md. */
 
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
@@ -12,15 +11,15 @@ import { expectBooksBalance } from "../support/books.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { run } from "./in-process.ts";
+import { availableTo, HEAD, makeFolder, runPayout, writeLines } from "./payout-files.ts";
 
 let service: TestService;
 let acme: TestCustomer;
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "payout-"));
   service = await startTestService();
   acme = await service.customer("Acme");
-  await writeFile(join(folder, "acme.secret"), `${acme.secret}\n`);
+  folder = await makeFolder(acme.secret);
 });
 afterAll(async () => {
   await expectBooksBalance(service.db.owner);
@@ -28,24 +27,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const HEAD = "from_profile_id,to_profile_id,amount,asset,ref_id,metadata.note";
-
-async function file(name: string, ...lines: string[]): Promise<string> {
-  const path = join(folder, name);
-  await writeFile(path, `${lines.join("\n")}\n`);
-  return path;
-}
+const file = (name: string, ...lines: string[]) => writeLines(folder, name, lines);
 
 const payout = (path: string, url = service.baseUrl, ...more: string[]) =>
-  run([
-    ...["payout", "run", path, "--client", acme.clientId, "--secret-file", join(folder, "acme.secret")],
-    ...["--url", url, ...more],
-  ]);
+  runPayout(folder, acme.clientId, path, "--url", url, ...more);
 
-async function available(profile: string): Promise<string> {
-  const { body } = await service.call("GET", `/v2/profiles/${profile}/balances/USD`, { as: acme.token });
-  return body.available;
-}
+const available = (profile: string) => availableTo(service, acme, profile);
 
 async function fund(profileId: string, amount: string): Promise<void> {
   const body = { asset: "USD", amount };
