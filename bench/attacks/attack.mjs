@@ -28,7 +28,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,mixed,empty-lines,endless-bodies,empty-parts,filters,walks,fees,candles,deactivations";
+  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,orders,small-changes,mixed,empty-lines,endless-bodies,empty-parts,filters,walks,fees,candles,deactivations";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
@@ -50,6 +50,7 @@ const AT_ONCE = 64;
 let trader;
 let empty;
 let seller;
+let webhook;
 const LARGEST = "\u{1F4B0}".repeat(50);
 
 const why = whyNoNetwork();
@@ -105,6 +106,7 @@ async function fill({ customers }) {
   const [one, other] = customers;
   const [from, to] = await makeProfiles(one, 2, { USD: "1000000" });
   [empty] = await makeProfiles(one, 1, {});
+  webhook = (await one.call("POST", "/v2/webhooks", { name: "attack", url: "http://127.0.0.1:1/", types: ["*"] })).id;
   const metadata = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`${i}${LARGEST}`.slice(0, 99), LARGEST]));
   await inGroups(TRANSFERS, (i) => {
     const what = { from_profile_id: from, to_profile_id: to, amount: "0.01", asset: "USD", ref_id: randomUUID() };
@@ -165,6 +167,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     tls: values.tls,
     profile: empty,
     seller,
+    webhook,
   });
   const memory = watchMemory(ask);
   const [during, received] = await Promise.all([others(baseUrl, customers, seconds), attackers]).finally(memory.stop);

@@ -6,7 +6,7 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-const { kind, host, port, connections, seconds, token, tls, profile, seller, wide6 } = JSON.parse(process.argv[2]);
+const { kind, host, port, connections, seconds, token, tls, profile, seller, webhook, wide6 } = JSON.parse(process.argv[2]);
 let begun = 0;
 const counts = { opened: 0, closed: 0, rejected: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
@@ -49,6 +49,23 @@ const FILTERS = ask(`/v2/transfer/transfers?limit=1&${filters("account_ids")}&${
 const WALK = ask("/v2/transfer/transfers?limit=1&type=RTP_DEPOSIT", [authorization]);
 const DEACTIVATION = `PUT /v2/profiles/${profile}/deactivate HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 0\r\n\r\n`;
 /** With a token: an order of the attackers, which fills at once what it can, and rests or not. */
+/** A request of the client with a body. */
+const send = (method, path, body) => {
+  const text = JSON.stringify(body);
+  return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+};
+let named = 0;
+const nextName = () => `attack ${process.pid} ${(named += 1)}`;
+/** Small changes that the ledger, the webhooks and the profiles have a transaction each for, and short lists beside them. */
+const SMALL_CHANGES = [
+  () => send("POST", `/v2/webhooks/${webhook}/rotate-secret`, {}),
+  () => send("POST", `/v2/webhooks/${webhook}/test`, {}),
+  () => send("POST", "/v2/profiles", { nickname: nextName() }),
+  () => send("PUT", `/v2/profiles/${profile}`, { nickname: nextName() }),
+  () => ask(`/v2/webhooks/${webhook}/attempts`, [authorization]),
+  () => ask("/v2/webhooks", [authorization]),
+];
+
 const order = (fields) => {
   const body = JSON.stringify({ market: "BTCUSD", side: "SELL", type: "LIMIT", ...fields });
   return `POST /v2/profiles/${seller}/orders HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -175,7 +192,9 @@ const KINDS = {
     every(read(socket), 6_000, () => socket.write(SWEEP));
   },
   pages: (socket, nth) => askAgain(socket, PAGES[nth % PAGES.length]),
+  orders: (socket) => askAgain(socket, resting),
   bodies: (socket) => askAgain(socket, LARGE_BODY),
+  "small-changes": (socket, nth) => askAgain(socket, SMALL_CHANGES[nth % SMALL_CHANGES.length]),
   // All that costs the thread much, of one client.
   mixed: (socket, nth) => {
     if (nth % 10 === 0) return void read(socket).write(ask("/v2/events/stream?after_number=0", [authorization]));

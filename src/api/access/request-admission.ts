@@ -55,7 +55,7 @@ const WRITES = {
   most: 1_000,
   atOnce: 1_000,
   alone: 256,
-  share: 16,
+  share: 12,
   shortQueue: 128,
   expectedMs: 250,
   maxWaitMs: 2_000,
