@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Queryable } from "../postgres/database.ts";
+import type { Instant } from "../std/clock.ts";
 import { createEvents, type EventFilter } from "./events.ts";
 import { RecentTransfers } from "./recent-transfers.ts";
 
@@ -92,8 +93,17 @@ test("callers that ask for the same page at the same time share it, if it has no
   expect([new Set(pages).size, examined()]).toEqual([2, 3 * one]);
   for (const more of [{ limit: 99 }, { mostBytes: 1 }, { after: 601n }, { customerId: "other" as CustomerId }])
     expect(await Promise.all([list({}), list(more)]).then(([page, other]) => page === other)).toBe(false);
-  const filtered = await Promise.all(Array.from({ length: 5 }, () => list({ types: ["order.filled"] })));
-  expect(new Set(filtered).size).toBe(5);
+  const filters: Partial<EventFilter>[] = [
+    { types: ["order.filled"] },
+    { objectId: ID },
+    { profileId: ID as never },
+    { createdFrom: 0 as Instant },
+    { createdBefore: 1 as Instant },
+  ];
+  for (const filter of filters) {
+    const filtered = await Promise.all([filter, filter, {}].map(list));
+    expect(new Set(filtered).size, JSON.stringify(filter)).toBe(3);
+  }
 });
 
 test("no event is published from a server that is not the primary any more", async () => {

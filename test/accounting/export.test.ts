@@ -184,7 +184,9 @@ describe.each(ACCOUNTANTS)("$format", ({ format, missing, object, balances }) =>
   });
 });
 
-test("an export that ends at earlier heads shows the balances of then", async () => {
+test("an export that ends at earlier heads shows the balances and the accounts of then", async () => {
+  const everything = async (heads?: readonly ChainHead[]) =>
+    `${await exported("ledger", heads)}${await exported("beancount", heads)}`;
   // While this one has its slot, the other writes one that has fewer batches.
   const { lane: idle } = await startLane(db.database);
   const { lane, fund } = await startLane(db.database);
@@ -192,10 +194,10 @@ test("an export that ends at earlier heads shows the balances of then", async ()
   const eth = depositEntries(profiles[0], { code: "ETH" as AssetCode, kind: "crypto", precision: 18 }, amountOf("1"));
   const then: { heads: ChainHead[]; text: string }[] = [];
   for (let times = 0; times < 9; times += 1) {
-    then.push({ heads: await readHeads(db.database), text: await exported("ledger") });
+    then.push({ heads: await readHeads(db.database), text: await everything() });
     await fund(profiles, "3");
     if (times !== 4) continue;
-    // By then its account of USD has postings with the same numbers.
+    // By then its account of USD, which comes after it, has postings with the same numbers.
     const dependsOn = eth.map(({ owner, asset }) => accountKey(owner, asset));
     const decide = () => accept(undefined, { journals: [journal(newId(), "deposit", eth)] });
     await lane.execute({ queueKey: "house", caller: TESTER, dependsOn, decide });
@@ -205,7 +207,7 @@ test("an export that ends at earlier heads shows the balances of then", async ()
   expect(heads[1]?.n).toBeLessThan(heads[0]?.n ?? 0n);
   await lane.stop();
   await idle.stop();
-  for (const { heads: until, text } of then) expect(await exported("ledger", until)).toBe(text);
+  for (const { heads: until, text } of then) expect(await everything(until)).toBe(text);
   expect(new Set(then.map(({ text }) => text)).size).toBe(9);
 });
 

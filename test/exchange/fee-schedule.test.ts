@@ -78,11 +78,12 @@ const above = (makerRebate: string, takerRate: string) => ({
 });
 
 test("new tiers replace the old ones, in the order of their minimums", async () => {
-  expect(await set("1000000:0.0005:0.0005 0:0.004:0")).toEqual(PASSED);
-  expect(await stored()).toBe("0:0.004:0 1000000:0.0005:0.0005");
+  expect(await set("1000000:0.0005:0.0005 0:0.004:0 50000:0.002:0")).toEqual(PASSED);
+  const inOrder = ["0:0.004:0", "50000:0.002:0", "1000000:0.0005:0.0005"];
+  expect(await stored()).toBe(inOrder.join(" "));
   // As the engines have them, which look for the last tier that a volume reaches.
   const inCatalogue = (await readMarkets(db.database)).find(({ code }) => code === MARKET);
-  expect(inCatalogue?.feeTiers.map(tierText)).toEqual(["0:0.004:0", "1000000:0.0005:0.0005"]);
+  expect(inCatalogue?.feeTiers.map(tierText)).toEqual(inOrder);
   expect(await set("0:0:0 0.000000000000000001:0.9999:0")).toEqual(PASSED);
   expect(await stored()).toBe("0:0:0 0.000000000000000001:0.9999:0");
 });

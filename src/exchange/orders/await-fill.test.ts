@@ -105,12 +105,19 @@ test("while somebody waits, all that is waited for is looked up together every 2
   answer?.();
 });
 
-test("while the database is away, a wait returns at its end the order as it was placed", async () => {
+test("while the database is away, a wait asks it again and again, and returns at its end the order as it was placed", async () => {
   vi.useFakeTimers();
-  const waiters = new FillWaiters({ rows: () => Promise.reject(new Error("away")) });
+  let lookups = 0;
+  const rows = () => {
+    lookups += 1;
+    return Promise.reject(new Error("away"));
+  };
+  const waiters = new FillWaiters({ rows });
   const order = orderOf("ann");
   const wait = waiters.untilClosed(order, 1_000, NEVER);
-  await vi.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(900);
+  expect(lookups).toBe(4);
+  await vi.advanceTimersByTimeAsync(100);
   expect(await wait).toBe(order);
 });
 

@@ -12,6 +12,7 @@ test.each([
   ["the database cannot be reached", "database"],
   ["the database took too long", "database"],
   ["the database is away: look up the ref_id to see what was done", "database"],
+  ["the clock of this node is 10.0 s ahead of the database's, and 2 s are allowed", "clock"],
   ["the service is at capacity: too many requests are waiting", "full"],
   ["too much is waiting", "full"],
   ["the feeds have as many readers as they can serve", "full"],

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import { expect, test } from "vitest";
-import { OpenConnections } from "./open-connections.ts";
+import { noteValidToken, OpenConnections } from "./open-connections.ts";
 
 const socketOf = (address: string, port: number): Socket =>
   Object.defineProperties(new Socket(), { remoteAddress: { value: address }, remotePort: { value: port } });
@@ -19,4 +19,18 @@ test("a connection whose port was used before is known by it when the former one
   connections.noteSecure(latter);
   other.emit("close");
   expect(connections.othersOfFlood(latter, "192.0.2.1")).toEqual([]);
+});
+
+test("a flood ends the connections of its address on which no token was used, or one of its own customer", () => {
+  const connections = new OpenConnections(10);
+  const [flooding, unknown, own, other] = [1, 2, 3, 4].map((port) => {
+    const socket = socketOf("192.0.2.1", port);
+    expect(connections.add("192.0.2.1", socket, expect.fail)).toBe(true);
+    return socket;
+  }) as [Socket, Socket, Socket, Socket];
+  noteValidToken(own, "ann");
+  noteValidToken(other, "bob");
+  expect(connections.othersOfFlood(flooding, "192.0.2.1")).toEqual([unknown]);
+  noteValidToken(flooding, "ann");
+  expect(connections.othersOfFlood(flooding, "192.0.2.1")).toEqual([unknown, own]);
 });
