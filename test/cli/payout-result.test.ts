@@ -54,3 +54,20 @@ test("a result of payments that a service does not have pays nothing there", asy
   expect((await payout(right)).stdout.split("\n")[0]).toBe("3 lines: 2 done before, 1 COMPLETED");
   expect(await available(to)).toBe("3");
 });
+
+test("of many lines that are done the last hundred are looked for: a restored service lacks those", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "200" }), await service.profile(acme)];
+  const line = (refId: string): string => `${from},${to},1,USD,${refId},`;
+  const hundred = Array.from({ length: 100 }, (_, i) => line(`kept-${i}`));
+  const kept = await file("kept.csv", HEAD, ...hundred);
+  expect((await payout(kept, "--result", join(folder, "kept.result.csv"))).exitCode).toBe(0);
+  const done = (await readFile(join(folder, "kept.result.csv"), "utf8")).trimEnd().split("\n");
+  const lost = await file("lost.result.csv", ...done, `${line("lost")},COMPLETED,t1,`, `${line("open")},,,`);
+  const { exitCode, stdout, stderr } = await payout(lost);
+  expect([exitCode, stdout, stderr.split(":")[0]]).toEqual([
+    1,
+    "",
+    "a line is done by the file, but this service has no such transfer, beginning with line 102",
+  ]);
+  expect(await available(to)).toBe("100");
+});
