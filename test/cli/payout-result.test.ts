@@ -3,6 +3,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
+import { newId } from "../support/movements.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { availableTo, HEAD, makeFolder, runPayout, writeLines } from "./payout-files.ts";
 
@@ -55,19 +56,33 @@ test("a result of payments that a service does not have pays nothing there", asy
   expect(await available(to)).toBe("3");
 });
 
-test("of many lines that are done the last hundred are looked for: a restored service lacks those", async () => {
+test("of many lines that are done those that were paid last are looked for, wherever they stand", async () => {
   const [from, to] = [await service.profile(acme, { USD: "200" }), await service.profile(acme)];
   const line = (refId: string): string => `${from},${to},1,USD,${refId},`;
   const hundred = Array.from({ length: 100 }, (_, i) => line(`kept-${i}`));
   const kept = await file("kept.csv", HEAD, ...hundred);
   expect((await payout(kept, "--result", join(folder, "kept.result.csv"))).exitCode).toBe(0);
   const done = (await readFile(join(folder, "kept.result.csv"), "utf8")).trimEnd().split("\n");
-  const lost = await file("lost.result.csv", ...done, `${line("lost")},COMPLETED,t1,`, `${line("open")},,,`);
-  const { exitCode, stdout, stderr } = await payout(lost);
-  expect([exitCode, stdout, stderr.split(":")[0]]).toEqual([
+  const [head = "", ...paid] = done;
+  const lost = `${line("lost")},COMPLETED,${newId()},`;
+  const open = `${line("open")},,,`;
+  const refused = (number: number) => [
     1,
     "",
-    "a line is done by the file, but this service has no such transfer, beginning with line 102",
-  ]);
+    `a line is done by the file, but this service has no such transfer, beginning with line ${number}`,
+  ];
+  for (const [lines, number] of [
+    [[lost, ...paid, open], 2],
+    [[...paid, lost, open], 102],
+  ] as const) {
+    const { exitCode, stdout, stderr } = await payout(await file("lost.result.csv", head, ...lines));
+    expect([exitCode, stdout, stderr.split(":")[0]]).toEqual(refused(number));
+  }
   expect(await available(to)).toBe("100");
+  // Several nodes pay, each by a clock of its own: more than a hundred are looked for if they were paid within seconds.
+  const later = paid.map((text) => text.replace(/,COMPLETED,[^,]+,/, `,COMPLETED,${newId()},`));
+  const { stderr } = await payout(
+    await file("earlier.result.csv", head, lost.replace("lost", "lost-2"), ...later, open),
+  );
+  expect(stderr).toContain("101 lines are done by the file");
 });

@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
 import { fileErrorText } from "../../std/file-error.ts";
+import { instantOf, parseUuid } from "../../std/id.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { readPath } from "../arguments.ts";
 import {
@@ -24,6 +25,8 @@ import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
 
 /** Small enough to see progress, and large enough that the request costs little beside its transfers. */
 const ITEMS = 100;
+/** More than the clocks of two nodes may differ by, and a payment take. To look for what was paid in it takes as long again. */
+const PAID_LAST_MS = 10_000;
 /** How often a line that was not tried, or whose outcome is not known, is sent again. */
 const MOST_ROUNDS = 8;
 const MOST_BYTES = 100 * 1_048_576;
@@ -116,7 +119,9 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   };
   let missing: readonly PayoutLine[] = [];
   try {
-    missing = await missingOf(client, payout.lines.filter((line) => !isOpenLine(line)).slice(-ITEMS));
+    const done = paidLast(payout.lines.filter((line) => !isOpenLine(line)));
+    const looking = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
+    missing = await withProgress(looking, (progress) => missingOf(client, done, progress));
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
     if (missing.length === 0)
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
@@ -141,9 +146,13 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
  * The lines that the service does not have, though the file says that they are done.
  * @throws CommandRejected if it does not say
  */
-async function missingOf(client: BulkClient, done: readonly PayoutLine[]): Promise<readonly PayoutLine[]> {
+async function missingOf(
+  client: BulkClient,
+  done: readonly PayoutLine[],
+  progress: Pick<Progress, "add">,
+): Promise<readonly PayoutLine[]> {
   const found = new Map<PayoutLine, LineResult>();
-  await sendAll(client, done, true, found, { add: () => undefined });
+  await sendAll(client, done, true, found, progress);
   return done.filter((line) => {
     const { status, transferId } = found.get(line) ?? UNANSWERED;
     if (UNSETTLED.has(status))
@@ -152,7 +161,25 @@ async function missingOf(client: BulkClient, done: readonly PayoutLine[]): Promi
   });
 }
 
-/** Only the last ones are looked for: they are those that a ledger lacks that was restored to a moment before them. */
+/**
+ * Those that were paid last, wherever they stand in the file: a ledger that was restored to a moment lacks these before any
+ * others. Their ids say when, by the clocks of several nodes. Those without an id are looked for, too.
+ */
+function paidLast(done: readonly PayoutLine[]): readonly PayoutLine[] {
+  const times = new Map(done.map((line) => [line, paidAt(line)]));
+  const timeOf = (line: PayoutLine): number => times.get(line) ?? Infinity;
+  const latest = [...times.values()].filter(Number.isFinite).reduce((a, b) => Math.max(a, b), 0);
+  return [...done]
+    .sort((a, b) => timeOf(b) - timeOf(a) || 0)
+    .filter((line, i) => i < ITEMS || timeOf(line) > latest - PAID_LAST_MS)
+    .sort((a, b) => a.number - b.number);
+}
+
+function paidAt({ result }: PayoutLine): number {
+  const id = parseUuid(result?.transferId ?? "");
+  return id === undefined ? Infinity : instantOf(id);
+}
+
 function notHere(missing: readonly PayoutLine[]): string {
   const what = missing.length === 1 ? "a line is" : `${missing.length} lines are`;
   return `${what} done by the file, but this service has no such transfer, beginning with line ${missing[0]?.number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that`;

@@ -78,16 +78,16 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     if (floods.isBlocked(address)) return FLOODED;
     if (!openConnections.add(address, socket, (idle) => report(idle, "idle while others need connections")))
       return "too many connections from one address";
-    const waitMs = pace === undefined ? 0 : pace.next(address);
-    if (waitMs === undefined) return "too many TLS handshakes from one address";
-    if (waitMs === 0) start(socket);
+    if (pace === undefined) start(socket);
     // A waiting socket has no other listener for errors.
-    else
-      setTimeout(
-        start,
-        waitMs,
+    else if (
+      !pace.admit(
+        address,
         socket.on("error", () => undefined),
-      ).unref();
+        () => start(socket),
+      )
+    )
+      return "too many TLS handshakes from one address";
     return undefined;
   };
   // A connection that was reset before its address was asked for has none, but what it sent could still be read. No request

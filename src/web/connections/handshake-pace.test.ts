@@ -1,92 +1,132 @@
 import { createServer } from "node:https";
 import { Duplex } from "node:stream";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { boundConnections, type Dropped } from "./connections.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { TrackedResponse } from "./tracked-response.ts";
 
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+
+const OPEN = { destroyed: false };
+
+/** Handshakes that arrive now. @returns after how many milliseconds each has started, once they have; undefined: rejected */
+function arrive(pace: HandshakePace, count: number, address: string | ((at: number) => string)) {
+  const now = performance.now();
+  const waits: (number | undefined)[] = new Array(count).fill(undefined);
+  const admitted = waits.map((_, at) => {
+    const from = typeof address === "string" ? address : address(at);
+    return pace.admit(from, OPEN, () => {
+      waits[at] = Math.round(performance.now() - now);
+    });
+  });
+  return { admitted, waits };
+}
+
+/** How long each of some handshakes of an address that arrive now waits. */
+function waitsOf(pace: HandshakePace, count: number, address: string | ((at: number) => string)) {
+  const { waits } = arrive(pace, count, address);
+  vi.advanceTimersByTime(10_000);
+  return waits;
+}
+
+const ONE = "203.0.113.9";
+
 test("twenty handshakes of an address start at once, then one every ten milliseconds, and others are not delayed", () => {
-  let now = 0;
-  const pace = new HandshakePace(() => now);
-  const waits = Array.from({ length: 23 }, () => pace.next("203.0.113.9"));
+  const pace = new HandshakePace();
+  const { waits } = arrive(pace, 23, ONE);
+  expect(arrive(pace, 1, "203.0.113.10").waits).toEqual([0]);
+  vi.advanceTimersByTime(40);
   expect(waits).toEqual([...new Array<number>(20).fill(0), 10, 20, 30]);
-  expect(pace.next("203.0.113.10")).toBe(0);
-  now = 40;
-  expect([pace.next("203.0.113.9"), pace.next("203.0.113.9")]).toEqual([0, 10]);
-  now = 10_000;
-  expect(Array.from({ length: 21 }, () => pace.next("203.0.113.9")).at(-1)).toBe(10);
+  expect(waitsOf(pace, 2, ONE)).toEqual([0, 10]);
+  expect(waitsOf(pace, 21, ONE).at(-1)).toBe(10);
 });
 
 test("the slower the handshake, the fewer an address gets: a tenth of the thread", () => {
-  const pace = new HandshakePace(() => 0);
+  const pace = new HandshakePace();
   pace.setCost(6);
-  expect(Array.from({ length: 5 }, () => pace.next("203.0.113.9"))).toEqual([0, 0, 0, 60, 120]);
+  expect(waitsOf(pace, 5, ONE)).toEqual([0, 0, 0, 60, 120]);
   pace.setCost(0.4);
-  expect(Array.from({ length: 21 }, () => pace.next("203.0.113.10")).slice(19)).toEqual([0, 10]);
+  expect(waitsOf(pace, 21, "203.0.113.10").slice(19)).toEqual([0, 10]);
 });
 
 test("a handshake that would wait more than five seconds is rejected, and does not lengthen the wait of later ones", () => {
-  let now = 0;
-  const pace = new HandshakePace(() => now);
-  const waits = Array.from({ length: 1_000 }, () => pace.next("203.0.113.9"));
+  const pace = new HandshakePace();
+  const { admitted, waits } = arrive(pace, 1_000, ONE);
+  vi.advanceTimersByTime(10);
+  const later = arrive(pace, 2, ONE);
+  expect(later.admitted).toEqual([true, false]);
+  vi.advanceTimersByTime(10_000);
   expect(waits.slice(518, 522)).toEqual([4_990, 5_000, undefined, undefined]);
-  now = 10;
-  expect([pace.next("203.0.113.9"), pace.next("203.0.113.9")]).toEqual([5_000, undefined]);
+  expect(admitted.slice(518, 522)).toEqual([true, true, false, false]);
+  expect(later.waits).toEqual([5_000, undefined]);
 });
 
 test("an address that used its burst a moment ago gets no second one", () => {
-  let now = 0;
-  const pace = new HandshakePace(() => now);
+  const pace = new HandshakePace();
   // Addresses that were quiet are forgotten once a second, counted from here.
-  pace.next("203.0.113.10");
-  now = 900;
-  for (let made = 0; made < 20; made += 1) pace.next("203.0.113.9");
-  now = 1_000;
-  const waits = Array.from({ length: 12 }, () => pace.next("203.0.113.9"));
-  expect(waits).toEqual([...new Array<number>(10).fill(0), 10, 20]);
+  arrive(pace, 1, "203.0.113.10");
+  vi.advanceTimersByTime(900);
+  arrive(pace, 20, ONE);
+  vi.advanceTimersByTime(100);
+  expect(waitsOf(pace, 12, ONE)).toEqual([...new Array<number>(10).fill(0), 10, 20]);
 });
 
 test("an IPv6 network of 48 bits gets as many handshakes as four addresses, however many it has", () => {
-  let now = 0;
-  const pace = new HandshakePace(() => now);
+  const pace = new HandshakePace();
   pace.setCost(6);
-  const waits = Array.from({ length: 15 }, (_, at) => pace.next(`2001:db8:0:${at.toString(16)}::1`));
+  const { waits } = arrive(pace, 15, (at) => `2001:db8:0:${at.toString(16)}::1`);
+  expect(waitsOf(pace, 1, "2001:db8:1::1")).toEqual([0]);
   expect(waits).toEqual([...new Array<number>(12).fill(0), 15, 30, 45]);
-  expect(pace.next("2001:db8:1::1")).toBe(0);
   // What waits for its own address delays no others of the network.
-  now = 10_000;
-  for (let made = 0; made < 20; made += 1) pace.next("2001:db8:0:1::1");
-  now = 10_200;
-  expect(pace.next("2001:db8:0:1::1")).toBeGreaterThan(800);
-  expect(pace.next("2001:db8:0:2::1")).toBeLessThan(100);
+  arrive(pace, 20, "2001:db8:0:1::1");
+  vi.advanceTimersByTime(200);
+  const [one, other] = ["2001:db8:0:1::1", "2001:db8:0:2::1"].map((address) => arrive(pace, 1, address).waits);
+  vi.advanceTimersByTime(10_000);
+  expect(one?.[0]).toBeGreaterThan(800);
+  expect(other?.[0]).toBeLessThan(100);
 });
 
-test("a dozen addresses at their pace share four tenths of the thread, and others' few handshakes do not wait for them", () => {
-  let now = 0;
-  const pace = new HandshakePace(() => now);
+test("a dozen addresses at their pace share four tenths of the thread, and others do not wait for all that they have waiting", () => {
+  const pace = new HandshakePace();
   let started = 0;
-  let dropped = 0;
-  for (; now < 20_000; now += 10) {
+  let rejected = 0;
+  for (let ms = 0; ms < 20_000; ms += 10) {
     for (let address = 1; address <= 12; address += 1) {
-      const wait = pace.next(`203.0.113.${address}`);
-      if (wait === undefined) dropped += 1;
-      else if (now + wait < 20_000) started += 1;
+      const isAdmitted = pace.admit(`203.0.113.${address}`, OPEN, () => {
+        started += 1;
+      });
+      if (!isAdmitted) rejected += 1;
     }
+    vi.advanceTimersByTime(10);
   }
   // 400 a second of all, and 10 of each; and what was free at once.
-  expect(started).toBeGreaterThan(20 * 520);
+  expect(started).toBeGreaterThan(20 * 515);
   expect(started).toBeLessThan(20 * 520 + 12 * 10 + 80 + 20);
-  expect(dropped).toBeGreaterThan(8_000);
-  const few = Array.from({ length: 11 }, () => pace.next("203.0.113.99"));
-  // The next one waits behind all.
-  expect(few).toEqual([...new Array<number>(10).fill(0), 4_992.5]);
-  now += 100;
-  expect(pace.next("203.0.113.99")).toBe(0);
+  expect(rejected).toBeGreaterThan(8_000);
+  const { waits: thirty } = arrive(pace, 30, "203.0.113.99");
+  vi.advanceTimersByTime(2_000);
+  // Ten are free, and each other one waits for one of each of the others at most.
+  expect(thirty.slice(0, 10)).toEqual(new Array<number>(10).fill(0));
+  for (const [at, wait] of thirty.slice(10).entries()) expect(wait).toBeLessThanOrEqual((at + 1) * 13 * 2.5 + 5);
+  expect(waitsOf(pace, 1, "203.0.113.99")).toEqual([0]);
+});
+
+test("who opens and closes connections without an end takes no turns with those that are gone", () => {
+  const pace = new HandshakePace();
+  const gone = { destroyed: false };
+  for (let address = 1; address <= 4; address += 1)
+    for (let opened = 0; opened < 100; opened += 1)
+      pace.admit(`2001:db8:${address}:${opened}::1`, gone, () => expect(gone.destroyed).toBe(false));
+  for (let opened = 0; opened < 1_000; opened += 1)
+    pace.admit(`203.0.${opened % 10}.1`, gone, () => expect(gone.destroyed).toBe(false));
+  vi.advanceTimersByTime(50);
+  gone.destroyed = true;
+  vi.advanceTimersByTime(500);
+  expect(waitsOf(pace, 20, ONE)).toEqual(new Array<number>(20).fill(0));
 });
 
 test("all addresses of an IPv6 network of 64 bits share one pace", () => {
-  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
   const server = createServer({ ServerResponse: TrackedResponse });
   const dropped: Dropped[] = [];
   boundConnections(server, { most: 2_000, isShared: () => false, onDropped: (some) => dropped.push(some) });

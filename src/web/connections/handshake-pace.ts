@@ -5,7 +5,8 @@
  * order of their arrival: a client that opens many at once gets all of them, a little later.
  *
  * The addresses of an IPv6 /48 have a pace together too: its holder has 65,536 networks of 64 bits. So have all addresses, for
- * those handshakes that are not an address's few: a dozen addresses at their pace would take all of the thread.
+ * those handshakes that are not an address's few: a dozen addresses at their pace would take all of the thread. What waits
+ * for this one is taken in turn by address, or who opens most would make all others wait.
  */
 import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
 
@@ -22,20 +23,29 @@ const FREE_AT_ONCE = 10;
 /** Clients do not wait much longer for a connection. */
 const MAX_WAIT_MS = 5_000;
 const SWEEP_MS = 1_000;
-/** No network has this key. */
-const ALL = "";
+
+/** A connection, which may be gone before its handshake starts. */
+interface Connection {
+  readonly destroyed: boolean;
+}
+
+interface Waiting {
+  readonly connection: Connection;
+  readonly start: () => void;
+}
 
 export class HandshakePace {
   readonly #now: () => number;
   readonly #narrow = new Starts();
   readonly #wide = new Starts();
   readonly #free = new Starts();
-  readonly #all = new Starts();
+  readonly #all: InTurn;
   #sweptAt = Number.NEGATIVE_INFINITY;
 
   /** @param now monotonic, in milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
+    this.#all = new InTurn(now);
     this.setCost(0);
   }
 
@@ -50,25 +60,28 @@ export class HandshakePace {
     this.#all.setPace(intervalMs / ADDRESSES_OF_ALL, burst * ADDRESSES_OF_ALL);
   }
 
-  /** @returns the milliseconds that one more handshake has to wait; undefined when it would wait too long */
-  next(address: string): number | undefined {
+  /** Starts a handshake, now or later, unless its connection is gone then. @returns false when it would wait too long */
+  admit(address: string, connection: Connection, start: () => void): boolean {
     const now = this.#now();
     this.#sweep(now);
     const [first, second] = networksOf(address);
     const narrow = second ?? first;
     const wide = second === undefined ? undefined : first;
     const isFree = this.#free.nextOf(narrow, now) <= now;
-    const at = Math.max(
+    const ownAt = Math.max(
+      now,
       this.#narrow.nextOf(narrow, now),
       wide === undefined ? now : this.#wide.nextOf(wide, now),
-      isFree ? now : this.#all.nextOf(ALL, now),
     );
-    if (at > now + MAX_WAIT_MS) return undefined;
+    const at = isFree ? ownAt : Math.max(ownAt, this.#all.expectedAt(first, now));
+    if (at > now + MAX_WAIT_MS) return false;
     this.#narrow.take(narrow, now);
     if (wide !== undefined) this.#wide.take(wide, now);
     if (isFree) this.#free.take(narrow, now);
-    else this.#all.take(ALL, now);
-    return Math.max(at - now, 0);
+    const begin = isFree ? start : () => this.#all.add(first, { connection, start });
+    if (ownAt === now) begin();
+    else setTimeout(begin, ownAt - now).unref();
+    return true;
   }
 
   #sweep(now: number): void {
@@ -107,5 +120,73 @@ class Starts {
   /** The next start of a network that was quiet. */
   #full(now: number): number {
     return now - (this.#burst - 1) * this.#intervalMs;
+  }
+}
+
+/** Starts handshakes at the pace of all, one of each network at a time. */
+class InTurn {
+  readonly #now: () => number;
+  #intervalMs = 0;
+  #burst = 1;
+  #nextAt = Number.NEGATIVE_INFINITY;
+  /** The network whose turn is next comes first. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  setPace(intervalMs: number, burst: number): void {
+    this.#intervalMs = intervalMs;
+    this.#burst = burst;
+  }
+
+  /** When one more of this network would start, if each of those that wait now has others all the time. */
+  expectedAt(network: string, now: number): number {
+    const own = this.#waiting.get(network);
+    const networks = this.#waiting.size + (own === undefined ? 1 : 0);
+    return this.#next(now) + (own?.length ?? 0) * networks * this.#intervalMs;
+  }
+
+  add(network: string, waiting: Waiting): void {
+    const queue = this.#waiting.get(network);
+    if (queue === undefined) this.#waiting.set(network, [waiting]);
+    else queue.push(waiting);
+    this.#startDue();
+  }
+
+  #startDue(): void {
+    const now = this.#now();
+    while (this.#waiting.size > 0) {
+      const at = this.#next(now);
+      if (at > now) {
+        this.#timer ??= setTimeout(() => {
+          this.#timer = undefined;
+          this.#startDue();
+        }, at - now).unref();
+        return;
+      }
+      const waiting = this.#takeOne();
+      if (waiting === undefined) continue;
+      this.#nextAt = at + this.#intervalMs;
+      waiting.start();
+    }
+  }
+
+  #next(now: number): number {
+    return Math.max(this.#nextAt, now - (this.#burst - 1) * this.#intervalMs);
+  }
+
+  /** @returns undefined when all of the first network are gone */
+  #takeOne(): Waiting | undefined {
+    const [first] = this.#waiting;
+    if (first === undefined) return undefined;
+    const [network, queue] = first;
+    let next = queue.shift();
+    while (next?.connection.destroyed === true) next = queue.shift();
+    this.#waiting.delete(network);
+    if (queue.length > 0) this.#waiting.set(network, queue);
+    return next;
   }
 }
