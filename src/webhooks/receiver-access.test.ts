@@ -1,9 +1,11 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { receiver, SANDBOX } from "../../test/support/http/outgoing.ts";
+import { receiver, SANDBOX, useReceivers } from "../../test/support/http/outgoing.ts";
 import type { DeliverableWebhook, ReceiverAccess } from "../customers/webhooks/webhook.ts";
 import { done, reject } from "../std/result.ts";
 import { OutgoingRequests } from "../web/outgoing-requests/outgoing-requests.ts";
 import { ReceiverCredentials } from "./receiver-access.ts";
+
+useReceivers();
 
 afterEach(() => {
   vi.restoreAllMocks();

@@ -68,7 +68,8 @@ export class ReceiverCredentials {
     const known = this.#tokens.get(name);
     if (known !== undefined && known.usedUntil > steadyClock.now()) return done(known);
     const running =
-      this.#fetches.get(name) ?? this.#fetch(access, secret, signal).finally(() => this.#fetches.delete(name));
+      this.#fetches.get(name) ??
+      this.#fetch(webhook.customerId, access, secret, signal).finally(() => this.#fetches.delete(name));
     this.#fetches.set(name, running);
     const fetched = await running;
     if (fetched.kind === "done") this.#tokens.set(name, fetched.value);
@@ -79,13 +80,19 @@ export class ReceiverCredentials {
    * The credentials are sent in both ways at once, as the vendor does, which most servers accept. One that insists on a
    * single way (RFC 6749, section 2.3) gets them in the header alone, which each must support.
    */
-  async #fetch(access: OAuth, secret: string, signal: AbortSignal | undefined): Promise<Result<Token, string>> {
-    const both = await this.#ask(access, secret, { client_id: access.clientId, client_secret: secret }, signal);
+  async #fetch(
+    payer: string,
+    access: OAuth,
+    secret: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Result<Token, string>> {
+    const both = await this.#ask(payer, access, secret, { client_id: access.clientId, client_secret: secret }, signal);
     const isRejected = both.kind === "answered" && (both.status === 400 || both.status === 401);
-    return readToken(isRejected ? await this.#ask(access, secret, {}, signal) : both);
+    return readToken(isRejected ? await this.#ask(payer, access, secret, {}, signal) : both);
   }
 
   #ask(
+    payer: string,
     { tokenUrl, clientId, scope }: OAuth,
     secret: string,
     credentials: Readonly<Record<string, string>>,
@@ -102,6 +109,7 @@ export class ReceiverCredentials {
       },
       body: new URLSearchParams(fields).toString(),
       answerBytes: ANSWER_BYTES,
+      payer,
       ...(signal !== undefined && { signal }),
     });
   }

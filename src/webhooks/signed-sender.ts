@@ -57,6 +57,7 @@ async function post(
       "webhook-signature": signatures(webhook.signingSecrets, { id, timestampSeconds, body }),
     },
     body,
+    payer: webhook.customerId,
     ...(signal !== undefined && { signal }),
   });
   if (answer.kind === "unanswered") {

@@ -7,11 +7,13 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { UnansweredReason } from "../../src/web/outgoing-requests/exchange.ts";
 import { callerAs } from "../events/stories.ts";
 import { freePort } from "../support/free-port.ts";
-import { receiver } from "../support/http/outgoing.ts";
+import { receiver, useReceivers } from "../support/http/outgoing.ts";
 import { missingProgram, required } from "../support/required.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { areSignedWith, missingV1aJudge } from "./v1a-judge.ts";
+
+useReceivers();
 
 let service: TestService;
 let acme: TestCustomer;

@@ -4,8 +4,10 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { OutgoingThread } from "../../src/web/outgoing-requests/outgoing-thread.ts";
-import { OK, rawReceiver, receiver, SANDBOX } from "../support/http/outgoing.ts";
+import { OK, rawReceiver, receiver, SANDBOX, useReceivers } from "../support/http/outgoing.ts";
 import { until } from "../support/until.ts";
+
+useReceivers();
 
 const BUILT = "../../dist/web/outgoing-requests/outgoing-thread.js";
 const { OutgoingThread: Thread } = (await import(BUILT)) as { OutgoingThread: typeof OutgoingThread };

@@ -9,6 +9,7 @@ import { Duplex } from "node:stream";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { steadyClock } from "../../std/clock.ts";
 import { type Resolve, resolveByDns } from "./addresses.ts";
+import type { HandshakeShares } from "./handshake-shares.ts";
 import { isAllowedAddress, NOT_ALLOWED, type OutgoingPolicy } from "./outgoing-policy.ts";
 
 export type NotConnectedReason = "dns" | "address_not_allowed" | "connection" | "tls" | "timeout";
@@ -53,6 +54,8 @@ export interface Destination {
   /** A name or an address, without brackets. */
   readonly host: string;
   readonly port: number;
+  /** Whose share of the thread its handshake takes. */
+  readonly payer: string;
 }
 
 /** From the first question to DNS to the end of the TLS handshake. */
@@ -111,7 +114,12 @@ export class TooManyBytes extends Error {
 }
 
 /** @throws NotConnected */
-export async function connect(to: Destination, policy: OutgoingPolicy, surroundings: Surroundings): Promise<Socket> {
+export async function connect(
+  to: Destination,
+  policy: OutgoingPolicy,
+  surroundings: Surroundings,
+  shares: HandshakeShares,
+): Promise<Socket> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), CONNECT_MS);
   try {
@@ -121,7 +129,7 @@ export async function connect(to: Destination, policy: OutgoingPolicy, surroundi
       if (!isAllowedAddress(tcp.remoteAddress ?? "", policy, surroundings.ownAddresses())) {
         throw new NotConnected("address_not_allowed", NOT_ALLOWED);
       }
-      return to.protocol === "https:" ? await secured(to, tcp, surroundings, deadline.signal) : tcp;
+      return to.protocol === "https:" ? await secured(to, tcp, surroundings, shares, deadline.signal) : tcp;
     } catch (error) {
       tcp.destroy();
       throw error;
@@ -177,8 +185,14 @@ function connected({ host, port }: Destination, addresses: readonly string[], si
   return established(tcp, "connect", signal, (error) => notConnected("connection", error));
 }
 
-function secured(to: Destination, tcp: Socket, surroundings: Surroundings, signal: AbortSignal): Promise<Socket> {
-  const handshake = new BoundedHandshake(tcp);
+function secured(
+  to: Destination,
+  tcp: Socket,
+  surroundings: Surroundings,
+  shares: HandshakeShares,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const handshake = new BoundedHandshake(tcp, (work) => shares.run(to.payer, work));
   const tls: TLSSocket = connectTls({
     socket: handshake,
     secureContext: contextOf(surroundings),
@@ -215,15 +229,18 @@ function contextOf({ trustedCertificates: ca }: Surroundings): SecureContext {
 /** By the certificates that are trusted: one, but for tests. */
 const contexts = new Map<string | undefined, SecureContext>();
 
-/** Between TCP and TLS: a handshake that brings too much ends before it is read. */
+/** Between TCP and TLS: a handshake that brings too much ends before it is read, and each piece of one is read in its turn. */
 class BoundedHandshake extends Duplex {
   readonly #tcp: Socket;
+  readonly #inTurn: (work: () => void) => void;
   #bytes = 0;
   #isOver = false;
+  #waits = false;
 
-  constructor(tcp: Socket) {
+  constructor(tcp: Socket, inTurn: (work: () => void) => void) {
     super();
     this.#tcp = tcp;
+    this.#inTurn = inTurn;
     tcp
       .on("data", (chunk) => this.#onData(chunk))
       .once("end", () => this.push(null))
@@ -236,12 +253,27 @@ class BoundedHandshake extends Duplex {
 
   #onData(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (!this.#isOver && this.#bytes > MAX_HANDSHAKE_BYTES) this.destroy(new TooManyBytes());
-    else if (!this.push(chunk)) this.#tcp.pause();
+    if (this.#isOver) this.#pass(chunk);
+    else if (this.#bytes > MAX_HANDSHAKE_BYTES) this.destroy(new TooManyBytes());
+    else {
+      this.#waits = true;
+      this.#tcp.pause();
+      this.#inTurn(() => {
+        this.#waits = false;
+        if (this.destroyed) return;
+        this.#tcp.resume();
+        this.#pass(chunk);
+      });
+    }
+  }
+
+  /** TLS reads it, and computes what it asks for, before this returns. */
+  #pass(chunk: Buffer): void {
+    if (!this.push(chunk)) this.#tcp.pause();
   }
 
   override _read(): void {
-    this.#tcp.resume();
+    if (!this.#waits) this.#tcp.resume();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {

@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { steadyClock } from "../../std/clock.ts";
 import { LruCache } from "../../std/lru-cache.ts";
 import { boundBytes, connect, type Surroundings, TooManyBytes } from "./connect.ts";
+import type { HandshakeShares } from "./handshake-shares.ts";
 import type { OutgoingPolicy } from "./outgoing-policy.ts";
 
 /** Servers of Node close idle connections after 5 s, and most others later. */
@@ -18,11 +19,19 @@ const MAX_AGE_MS = 60_000;
 const MAX_IDLE_BYTES = 4_096;
 const MOST_NOISY = 1_000;
 
+/** What Node passes on of the options of a request. */
+interface ConnectionOptions {
+  readonly host?: string | null;
+  readonly port?: number | string | null;
+  readonly payer?: string | undefined;
+}
+
 /** With `https:` it makes TLS connections itself: to Node it is one for `http:` in either case. */
 export class ConnectionPool extends HttpAgent {
   readonly #protocol: "http:" | "https:";
   readonly #policy: OutgoingPolicy;
   readonly #surroundings: Surroundings;
+  readonly #shares: HandshakeShares;
   readonly #made = new WeakMap<Duplex, { readonly host: string; readonly since: number }>();
   /** What ends the watch over an idle connection. */
   readonly #watched = new WeakMap<Duplex, () => void>();
@@ -30,19 +39,26 @@ export class ConnectionPool extends HttpAgent {
   readonly #noisy = new LruCache<true>(MOST_NOISY);
 
   /** @param keeps false: each connection is for one request */
-  constructor(protocol: "http:" | "https:", keeps: boolean, policy: OutgoingPolicy, surroundings: Surroundings) {
+  constructor(
+    protocol: "http:" | "https:",
+    keeps: boolean,
+    policy: OutgoingPolicy,
+    surroundings: Surroundings,
+    shares: HandshakeShares,
+  ) {
     super({ keepAlive: keeps, maxFreeSockets: MOST_IDLE_PER_HOST, timeout: IDLE_MS, scheduling: "lifo" });
     this.#protocol = protocol;
     this.#policy = policy;
     this.#surroundings = surroundings;
+    this.#shares = shares;
   }
 
   override createConnection(
-    { host, port }: { readonly host?: string | null; readonly port?: number | string | null },
+    { host, port, payer = host ?? "" }: ConnectionOptions,
     callback: (error: Error | null, socket: Duplex) => void = () => undefined,
   ): undefined {
-    const to = { protocol: this.#protocol, host: host ?? "", port: Number(port) };
-    connect(to, this.#policy, this.#surroundings).then(
+    const to = { protocol: this.#protocol, host: host ?? "", port: Number(port), payer };
+    connect(to, this.#policy, this.#surroundings, this.#shares).then(
       (socket) => {
         this.#made.set(socket, { host: to.host, since: steadyClock.now() });
         callback(null, socket);

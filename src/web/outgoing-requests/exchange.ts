@@ -28,6 +28,7 @@ export interface Message {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly answerBytes: number;
+  readonly payer?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -88,9 +89,12 @@ export function exchange(message: Message, pool: ConnectionPool, until: number):
 }
 
 /** For `http:` in either case: the pool makes the connection, with TLS if it is to have it. */
-function begin({ url: text, headers, body }: Message, pool: ConnectionPool): ClientRequest {
+function begin({ url: text, headers, body, payer }: Message, pool: ConnectionPool): ClientRequest {
   const url = new URL(text);
+  // Node passes it on to the pool.
+  const forPool = { payer };
   const request = httpRequest({
+    ...forPool,
     agent: pool,
     method: "POST",
     host: hostOf(url),

@@ -20,9 +20,12 @@ import {
   receiver,
   SANDBOX,
   TOO_MUCH,
+  useReceivers,
 } from "../../../test/support/http/outgoing.ts";
 import { until } from "../../../test/support/until.ts";
 import { OutgoingRequests } from "./outgoing-requests.ts";
+
+useReceivers();
 
 const directory = dirname(certFile);
 const ANSWER = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";

@@ -11,11 +11,14 @@ import {
   rawReceiver,
   receiver,
   SANDBOX,
+  useReceivers,
 } from "../../../test/support/http/outgoing.ts";
 import { type Instant, steadyClock } from "../../std/clock.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { NOT_ALLOWED } from "./outgoing-policy.ts";
 import { OutgoingRequests } from "./outgoing-requests.ts";
+
+useReceivers();
 
 describe("a request", () => {
   test("arrives as it was given, and its answer comes back", async () => {

@@ -7,6 +7,7 @@ import { steadyClock } from "../../std/clock.ts";
 import { MACHINE, type Surroundings } from "./connect.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { exchange, type Outcome, type UnansweredReason } from "./exchange.ts";
+import { HandshakeShares } from "./handshake-shares.ts";
 import { areHeaders } from "./headers.ts";
 import { judgeUrl, type OutgoingPolicy } from "./outgoing-policy.ts";
 
@@ -18,6 +19,8 @@ export interface OutgoingRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Whose share of the thread a TLS handshake takes: the host's unless given. */
+  readonly payer?: string;
   /** From the call to the head of the answer: 15 s unless given. */
   readonly timeoutMs?: number;
   /** How much of the answer's body is wanted, up to 16 KiB: a KiB unless given. */
@@ -53,9 +56,10 @@ export class OutgoingRequests {
 
   /** @param surroundings only for tests */
   constructor(policy: OutgoingPolicy, surroundings: Partial<Surroundings> = {}) {
+    const shares = new HandshakeShares();
     const pools = (keeps: boolean): Pools => {
       const pool = (protocol: keyof Pools): ConnectionPool =>
-        new ConnectionPool(protocol, keeps, policy, { ...MACHINE, ...surroundings });
+        new ConnectionPool(protocol, keeps, policy, { ...MACHINE, ...surroundings }, shares);
       return { "http:": pool("http:"), "https:": pool("https:") };
     };
     this.#policy = policy;

@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type IncomingMessage, type RequestLis
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { afterEach, beforeAll, expect } from "vitest";
 import type { Resolve } from "../../../src/web/outgoing-requests/addresses.ts";
 import { NOT_ALLOWED, type OutgoingPolicy } from "../../../src/web/outgoing-requests/outgoing-policy.ts";
 import { type OutgoingRequest, OutgoingRequests } from "../../../src/web/outgoing-requests/outgoing-requests.ts";
@@ -20,25 +20,34 @@ export const SANDBOX: OutgoingPolicy = {
 export const NO_LOOPBACK: OutgoingPolicy = { ...SANDBOX, allowLoopback: false };
 
 const directory = mkdtempSync(join(tmpdir(), "outgoing-"));
+process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
 export const [certFile, keyFile] = [join(directory, "crt"), join(directory, "key")];
 /** Of receiver.example and 127.0.0.1, in PEM. */
 export const certificate = { cert: "", key: "" };
 
-beforeAll(() => {
+/** What is ended after each test. */
+export const ends: (() => void)[] = [];
+/**
+ * To be called by each file that uses these. Hooks of this module would run for the first file of a process alone: it is
+ * loaded once for all of them.
+ */
+export function useReceivers(): void {
+  beforeAll(() => {
+    if (certificate.cert === "") makeCertificate();
+  });
+  afterEach(() => {
+    for (const end of ends.splice(0)) end();
+  });
+}
+
+function makeCertificate(): void {
   const names = "subjectAltName=DNS:receiver.example,IP:127.0.0.1";
   const options = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
   const files = ["-subj", "/CN=receiver", "-addext", names, "-keyout", keyFile, "-out", certFile];
   execFileSync("openssl", ["req", ...options, ...files], { stdio: "ignore" });
   certificate.cert = readFileSync(certFile, "utf8");
   certificate.key = readFileSync(keyFile, "utf8");
-});
-afterAll(() => rmSync(directory, { recursive: true }));
-
-/** What is ended after each test. */
-export const ends: (() => void)[] = [];
-afterEach(() => {
-  for (const end of ends.splice(0)) end();
-});
+}
 
 /** As customers' names resolve; real DNS is never asked. */
 export const dns =
