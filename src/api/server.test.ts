@@ -144,12 +144,19 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
     const open = { config: { scope: "public" as const }, schema: { hide: true } };
     api.get("/read", open, async ({ ip }) => void taken.push(`${turn} ${ip}`));
     api.post("/write", open, async ({ ip }) => void taken.push(`${turn} ${ip}`));
+    api.addHook("onError", async ({ ip }) => void taken.push(`${turn} ${ip}`));
   });
-  const send = async (method: "GET" | "POST", count: number, last: string, of = (_: number) => "203.0.113.9") => {
+  const send = async (
+    method: "GET" | "POST",
+    count: number,
+    last: string,
+    of = (_: number) => "203.0.113.9",
+    url = method === "GET" ? "/read" : "/write",
+  ) => {
     taken.length = 0;
     const all = Array.from({ length: count + 1 }, (_, i) =>
       toy.api.inject({
-        ...{ method, url: method === "GET" ? "/read" : "/write", headers: { host: "toy" } },
+        ...{ method, url, headers: { host: "toy" } },
         remoteAddress: i === count ? last : of(i),
       }),
     );
@@ -161,10 +168,13 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
     return [...taken];
   };
   const reads = await send("GET", 100, "198.51.100.7");
-  const turns = reads.map((text) => text.split(" ")[0]);
-  const most = Math.max(...turns.map((one) => turns.filter((other) => other === one).length));
-  expect(most).toBeLessThanOrEqual(32);
-  expect(reads.findIndex((text) => text.endsWith("198.51.100.7"))).toBeLessThan(34);
+  const unknown = await send("GET", 100, "198.51.100.7", undefined, "/nothing");
+  for (const these of [reads, unknown]) {
+    const turns = these.map((text) => text.split(" ")[0]);
+    const most = Math.max(...turns.map((one) => turns.filter((other) => other === one).length));
+    expect(most).toBeLessThanOrEqual(32);
+    expect(these.findIndex((text) => text.endsWith("198.51.100.7"))).toBeLessThan(34);
+  }
   // Of IPv6, a network of 48 bits is one address.
   const wide = await send("GET", 100, "2001:db8:2::7", (i) => `2001:db8:1:${i.toString(16)}::9`);
   expect(wide.findIndex((text) => text.endsWith("2001:db8:2::7"))).toBeLessThan(34);

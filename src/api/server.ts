@@ -214,7 +214,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   options.observe?.(api);
   const admit = admitBy(options.limiter);
   rejectAmbiguousHeaders(api);
-  rejectUnknownRoutes(api, options.baseUrl, admit);
+  rejectUnknownRoutes(api, options.baseUrl, admit, turns);
   rejectWhileClosing(api);
   paceRejections(api, { isShared: sharedBy(trustedProxies), isPaced });
   const { checkEveryMs } = timeouts;
@@ -290,15 +290,22 @@ function isPaced({ known }: FastifyRequest, status: number): boolean {
 }
 
 /** Sets the headers that all responses share, and rejects unknown paths and methods before their bodies are read. */
-function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit): void {
+function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit, turns: RequestTurns): void {
   const routes = new KnownRoutes();
   api.addHook("onRoute", ({ url, method }) => routes.add(url, [method].flat()));
   api.addHook("onRequest", (request, reply, done) => {
     // Not cached unless the route overrides it: responses are private to their caller, and prices change.
     reply.headers(securityHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
     if (!request.is404) return done();
-    admit(request, reply, undefined);
-    done(unknownRoute(request, routes.methodsOf(request.url)));
+    // Rejected in turn, like what is served: others would wait for hundreds that arrive together.
+    turns.run(queueKey(request.ip), READ_COST, () => {
+      try {
+        admit(request, reply, undefined);
+        done(unknownRoute(request, routes.methodsOf(request.url)));
+      } catch (error) {
+        done(error as Error);
+      }
+    });
   });
 }
 

@@ -10,10 +10,10 @@ import type { EventEmitter } from "node:events";
 import type { RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
-import { rateLimitKey } from "../limits/address.ts";
+import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
 import { Floods } from "./flood-blocks.ts";
 import { type FloodReason, noteFloodReport, type OnFlood } from "./flood-reports.ts";
-import { type Excess, FragmentCounter, hasBody } from "./fragmented-requests.ts";
+import { type Excess, FragmentCounter, hasBody, type Keys } from "./fragmented-requests.ts";
 import { HandshakePace } from "./handshake-pace.ts";
 import { holdReading } from "./held-reads.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
@@ -48,7 +48,7 @@ export interface Dropped {
 const REPORT_INTERVAL_MS = 10_000;
 /** Unanswered requests of one connection. Clients that pipeline at all are rare, and none pipelines many requests. */
 const MOST_UNANSWERED = 16;
-/** Pipelined requests of one address. Node starts all requests of one read in the same turn of the event loop. */
+/** Pipelined requests of one address; four times as many of an IPv6 network of 48 bits. Node starts all requests of one read in the same turn of the event loop. */
 const MOST_BEHIND = 128;
 
 /** @param server one whose responses are of the class `TrackedResponse` */
@@ -68,9 +68,9 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     for (const other of openConnections.othersOfFlood(socket, network)) other.destroy();
   };
   const pace = server instanceof TlsServer ? handshakes : undefined;
-  const keyOf = (socket: Socket): string => {
+  const keysOf = (socket: Socket): Keys => {
     const { remoteAddress = "" } = socket;
-    return isShared(remoteAddress) ? peerOf(socket) : rateLimitKey(remoteAddress);
+    return isShared(remoteAddress) ? [peerOf(socket)] : networksOf(remoteAddress);
   };
   const start = startOf(server);
   /** Starts a connection, now or later. @returns why it is dropped instead, if it is */
@@ -114,7 +114,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
       socket.destroy();
     });
   }
-  boundRequests(server, isShared, keyOf, noteFlood);
+  boundRequests(server, isShared, keysOf, noteFlood);
 }
 
 /** The event of a server with each connection that starts. */
@@ -149,7 +149,7 @@ const REASONS = {
 function boundRequests(
   server: Server,
   isShared: (address: string) => boolean,
-  keyOf: (socket: Socket) => string,
+  keysOf: (socket: Socket) => Keys,
   onFlood: OnFlood,
 ): void {
   const handlers = server.listeners("request") as RequestListener[];
@@ -169,13 +169,13 @@ function boundRequests(
   };
   const cutOff = (socket: Socket, excess: Excess): void =>
     flood(socket, REASONS[excess], () => reject(server, socket, excess));
-  const followReads = (socket: Socket, key?: string): void => {
-    fragments.followReads(socket, key, (excess) => cutOff(socket, excess));
+  const followReads = (socket: Socket, keys?: Keys): void => {
+    fragments.followReads(socket, keys, (excess) => cutOff(socket, excess));
     socket.on("data", ({ length }: Buffer) => reads.add(socket, length));
   };
   const events: EventEmitter = server;
   if (server instanceof TlsServer)
-    events.on("secureConnection", (socket: Socket) => followReads(socket, keyOf(socket)));
+    events.on("secureConnection", (socket: Socket) => followReads(socket, keysOf(socket)));
   else
     events.on(STARTED, (socket: Socket) => {
       // What comes through a proxy has been parsed there.
@@ -188,7 +188,7 @@ function boundRequests(
     if (countUnanswered(response) > MOST_UNANSWERED || (isPipelined(response) && !behind.add(response, isShared)))
       return flood(socket, FLOODED, () => socket.destroy());
     fragments.begin(socket);
-    if (hasBody(request)) fragments.follow(request, keyOf(socket), (excess) => cutOff(socket, excess));
+    if (hasBody(request)) fragments.follow(request, keysOf(socket), (excess) => cutOff(socket, excess));
     for (const handle of handlers) handle.call(server, request, response);
   }) satisfies RequestListener);
 }
@@ -201,12 +201,17 @@ class Behind {
   add(response: ServerResponse, isShared: (address: string) => boolean): boolean {
     const { remoteAddress = "" } = response.req.socket;
     if (isShared(remoteAddress)) return true;
-    const network = rateLimitKey(remoteAddress);
-    const count = this.#counts.get(network) ?? 0;
-    if (count >= MOST_BEHIND) return false;
-    this.#counts.set(network, count + 1);
+    const networks = networksOf(remoteAddress);
+    const isFull = (network: string, at: number): boolean =>
+      (this.#counts.get(network) ?? 0) >= (at < networks.length - 1 ? ADDRESSES_OF_WIDE : 1) * MOST_BEHIND;
+    if (networks.some(isFull)) return false;
+    for (const network of networks) this.#counts.set(network, (this.#counts.get(network) ?? 0) + 1);
     // Counted until the end of the turn: a fast response completes before the next connection is read.
-    response.once("close", () => setImmediate(() => this.#release(network)));
+    response.once("close", () =>
+      setImmediate(() => {
+        for (const network of networks) this.#release(network);
+      }),
+    );
     return true;
   }
 

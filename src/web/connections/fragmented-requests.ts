@@ -3,13 +3,14 @@
  * each TLS record: a read of 64 KiB may hold eleven thousand chunks of one byte, all processed in one turn of the event loop.
  *
  * The first pieces of each request are free, so requests of ordinary clients are never counted. Further ones count per
- * address and second.
+ * address and second, and per IPv6 network of 48 bits.
  *
  * Limits also what a connection brings beside heads of requests and their content. Node's parser skips it without a bound:
  * empty lines before a request, blanks in its head, extensions of chunks.
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { ADDRESSES_OF_WIDE } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
 
 /** Below this size the cost of a piece does not depend on its bytes. */
@@ -22,6 +23,9 @@ const MOST_A_SECOND = 2_000;
 const MOST_SKIPPED_BYTES = 128 * 1_024;
 
 export type Excess = "small pieces" | "skipped bytes";
+
+/** The networks of an address, the widest of two first (`networksOf`), or of a shared one the connection. */
+export type Keys = readonly [string, ...string[]];
 
 /** Whether the headers announce content. */
 export function hasBody({ headers }: IncomingMessage): boolean {
@@ -42,10 +46,10 @@ export class FragmentCounter {
   readonly #accounted = new WeakMap<Socket, number>();
 
   /**
-   * Counts the pieces of a body for `key`, and what was sent beside its content. Over a limit `onTooMany` is called once, and
+   * Counts the pieces of a body for `keys`, and what was sent beside its content. Over a limit `onTooMany` is called once, and
    * the rest of the body is dropped.
    */
-  follow(request: IncomingMessage, key: string, onTooMany: (excess: Excess) => void): void {
+  follow(request: IncomingMessage, keys: Keys, onTooMany: (excess: Excess) => void): void {
     const { socket } = request;
     const push = request.push.bind(request);
     let pieces = 0;
@@ -55,7 +59,7 @@ export class FragmentCounter {
       if (this.#skipsTooMuch(socket)) return "skipped bytes";
       if (length >= SMALL_PIECE_BYTES) return undefined;
       pieces += 1;
-      return pieces > FREE && this.#counts.add(key) > MOST_A_SECOND ? "small pieces" : undefined;
+      return pieces > FREE && this.#isTooMany(keys) ? "small pieces" : undefined;
     };
     // Node's parser passes each piece of a body to `push`, as with any readable stream.
     request.push = (piece: Buffer | null, encoding) => {
@@ -68,17 +72,17 @@ export class FragmentCounter {
   }
 
   /**
-   * Counts the bytes of a connection, and the small records of one with TLS for `key`. `onTooMany` may be called more than
+   * Counts the bytes of a connection, and the small records of one with TLS for `keys`. `onTooMany` may be called more than
    * once.
    */
-  followReads(socket: Socket, key: string | undefined, onTooMany: (excess: Excess) => void): void {
+  followReads(socket: Socket, keys: Keys | undefined, onTooMany: (excess: Excess) => void): void {
     // Costs 4 microseconds a read: with a listener Node's parser no longer reads the socket directly.
     socket.on("data", ({ length }: Buffer) => {
       if (this.#skipsTooMuch(socket)) return onTooMany("skipped bytes");
-      if (key === undefined || length >= SMALL_PIECE_BYTES) return;
+      if (keys === undefined || length >= SMALL_PIECE_BYTES) return;
       const records = (this.#records.get(socket) ?? 0) + 1;
       this.#records.set(socket, records);
-      if (records > FREE && this.#counts.add(key) > MOST_A_SECOND) onTooMany("small pieces");
+      if (records > FREE && this.#isTooMany(keys)) onTooMany("small pieces");
     });
   }
 
@@ -86,6 +90,12 @@ export class FragmentCounter {
   begin(socket: Socket): void {
     this.#records.delete(socket);
     this.#accounted.set(socket, socket.bytesRead);
+  }
+
+  #isTooMany([first, second]: Keys): boolean {
+    const ofFirst = this.#counts.add(first);
+    if (second === undefined) return ofFirst > MOST_A_SECOND;
+    return this.#counts.add(second) > MOST_A_SECOND || ofFirst > ADDRESSES_OF_WIDE * MOST_A_SECOND;
   }
 
   #skipsTooMuch(socket: Socket): boolean {
