@@ -13,7 +13,7 @@ import { type AuthServerOptions, createAuthServer } from "./auth-server.ts";
 const FORM = new URLSearchParams({ grant_type: "client_credentials", client_id: "acme", client_secret: "guess" });
 const OVER = { admitted: false, headers: { "retry-after": "7" }, retryAfter: 7 };
 
-async function listening(options: Partial<AuthServerOptions>): Promise<string> {
+function serverWith(options: Partial<AuthServerOptions>) {
   const server = createAuthServer({
     authUrl: () => "http://auth.test",
     keys: { published: () => [] },
@@ -24,8 +24,11 @@ async function listening(options: Partial<AuthServerOptions>): Promise<string> {
     ...options,
   });
   onTestFinished(() => server.close());
-  return server.listen({ host: "127.0.0.1", port: 0 });
+  return server;
 }
+
+const listening = (options: Partial<AuthServerOptions>): Promise<string> =>
+  serverWith(options).listen({ host: "127.0.0.1", port: 0 });
 
 /** Of a request that says that it has a body, and sends none of it. */
 function statusWithoutBody(url: string, address: string): Promise<number | undefined> {
@@ -88,3 +91,27 @@ test("health checks have a rate of their own, by address", async () => {
   }
   expect(asked).toEqual(["127.0.0.1", "127.0.0.1"]);
 });
+
+test.each(["/oauth2/token", "/.well-known/jwks.json", "/nothing"])(
+  "requests for %s that arrive together are taken in turn by address, a few in each turn",
+  async (url) => {
+    const taken: string[] = [];
+    let turn = 0;
+    const observe: AuthServerOptions["observe"] = (observed) =>
+      observed.addHook("onSend", async ({ ip }) => void taken.push(`${turn} ${ip}`));
+    const server = serverWith({ observe });
+    await server.ready();
+    const method = url === "/oauth2/token" ? "POST" : "GET";
+    const all = Array.from({ length: 101 }, (_, i) =>
+      server.inject({ method, url, remoteAddress: i === 100 ? "198.51.100.7" : "203.0.113.9" }),
+    );
+    while (taken.length < 101) {
+      await new Promise(setImmediate);
+      turn += 1;
+    }
+    await Promise.all(all);
+    const turns = taken.map((text) => text.split(" ")[0]);
+    expect(Math.max(...turns.map((one) => turns.filter((other) => other === one).length))).toBeLessThanOrEqual(40);
+    expect(taken.findIndex((text) => text.endsWith("198.51.100.7"))).toBeLessThan(50);
+  },
+);
