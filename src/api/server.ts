@@ -181,7 +181,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request as FastifyRequest, reply as never);
-      handleError(error, request as FastifyRequest, reply as never);
+      turns.run(queueKey(request.ip), READ_COST, () => handleError(error, request as FastifyRequest, reply as never));
     },
     clientErrorHandler: respondToClientError,
   });

@@ -90,6 +90,7 @@ const METHODS: Readonly<Record<string, string>> = {
 export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   const { limiter, trustedProxies = [] } = options;
   const handleError = createErrorHandler(options);
+  const turns = new RequestTurns();
   const begin = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     reply.headers(securityHeaders(options.authUrl())).header("x-request-id", request.id);
   const server = fastify({
@@ -115,7 +116,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request, reply);
-      void handleError(error, request, begin(request, reply));
+      turns.run(queueKey(request.ip), READ_COST, () => void handleError(error, request, begin(request, reply)));
     },
     clientErrorHandler: respondToClientError,
   });
@@ -128,7 +129,6 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   ignoreWhatFollows(server);
   reduceForwardedFor(server, trustedProxies);
   options.observe?.(server);
-  const turns = new RequestTurns();
   server.addHook("onRequest", ({ ip }, _reply, done) => turns.run(queueKey(ip), READ_COST, done));
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);
