@@ -5,29 +5,37 @@ import { stateOf } from "../../../test/support/states.ts";
 import type { Command, Rejection } from "../../ledger/decision.ts";
 import { DatabaseAway } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
+import { pause } from "../../std/pause.ts";
 import { reject } from "../../std/result.ts";
 import { type CommittedRound, Engine, type EngineEvent, type EngineParts } from "./engine.ts";
+
+type Statement = "take" | "renew" | "release" | "backlog" | "delete";
 
 let engine: Engine;
 /** Whether the lease can be taken, and is kept when it is renewed; and whether another engine then turns out to have it. */
 let isFree: boolean;
 let isKept: boolean;
 let isFenced: boolean;
-/** What these fail with, if anything: to take the lease, to renew it, to read the backlog, to delete cancels. */
-let faults: Partial<Record<"take" | "renew" | "backlog" | "delete", Error>>;
+/** What these fail with, if anything: to take the lease, renew it or release it, to read the backlog, to delete cancels. */
+let faults: Partial<Record<Statement, Error>>;
 /** If it is set, renewals are answered when these are called. */
 let held: (() => void)[] | undefined;
-/** Cancels of orders that are closed. */
+/** Cancels of orders that are closed, unless `open` has them. */
 let cancels: object[];
+/** The resting orders. */
+let open: object[];
+/** How long it takes to read the backlog, and to commit a round. */
+let backlogMs: number;
+let commitMs: number;
 /** What was done, and when: by the clock in seconds, after the name. */
 let done: string[];
 let events: EngineEvent[];
 let rounds: CommittedRound[];
 let began: number;
 
-async function answer(what: "take" | "renew" | "backlog" | "delete" | "release", rows: object[]): Promise<object[]> {
+async function answer(what: Statement, rows: object[]): Promise<object[]> {
   done.push(`${what} ${Math.round(performance.now() - began) / 1_000}`);
-  const fault = what === "release" ? undefined : faults[what];
+  const fault = faults[what];
   if (fault !== undefined) throw fault;
   return rows;
 }
@@ -45,6 +53,7 @@ async function rows(text: string): Promise<object[]> {
     return answer("delete", []);
   }
   if (text.includes("from order_cancel c")) return cancels;
+  if (backlogMs > 0) await pause(backlogMs);
   return answer("backlog", [{ status: "OPEN", has_cancels: cancels.length > 0, id: null }]);
 }
 
@@ -52,15 +61,28 @@ beforeEach(() => {
   vi.useFakeTimers();
   vi.spyOn(Math, "random").mockReturnValue(0);
   [isFree, isKept, isFenced, faults, held, cancels] = [true, true, false, {}, undefined, []];
+  [open, backlogMs, commitMs] = [[], 0, 0];
   [done, events, rounds, began] = [[], [], [], performance.now()];
   const parts = {
     database: {
       rows,
       commits: { rows },
-      transaction: (work: (transaction: object) => unknown) => work({ rows: () => [] }),
+      transaction: (work: (transaction: object) => unknown) => {
+        let found: object[] = [];
+        const inTransaction = async (text: string) => {
+          if (text.startsWith("declare")) found = text.includes("trim_scale") ? open : [];
+          return text.startsWith("fetch") ? found : [];
+        };
+        return work({ rows: inTransaction });
+      },
     },
     lane: {
       execute: async (command: Command<unknown, Rejection>) => {
+        // A round, which also depends on what it changes.
+        if (command.dependsOn.length > 1) {
+          await pause(commitMs);
+          return { kind: "done", value: { head: { version: 2n }, orders: [CLOSED], executions: [] } };
+        }
         if (!isFenced) return command.decide(stateOf(), Date.now() as Instant);
         isFree = false;
         return reject({ code: "fenced" });
@@ -81,6 +103,13 @@ afterEach(async () => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
+
+/** An order as it rests, and what a cancel makes of it. */
+const RESTING = {
+  ...{ id: "order", profile_id: "profile", customer_id: "customer", side: "SELL", price: "25000", lots: "1" },
+  ...{ priority: "1", recipient_profile_id: null, expiration_date: null, version: "3" },
+};
+const CLOSED = { id: "order", side: "SELL", price: undefined, status: "CANCELLED", closedAt: 1 };
 
 const runFor = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1_000);
 
@@ -187,4 +216,50 @@ test("cancels of closed orders are deleted at once; if that fails, the market is
     { kind: "market_failed", market: "BTCUSD", error: faults.delete },
     { kind: "market_opened", market: "BTCUSD", orders: 0, ms: 0 },
   ]);
+});
+
+test("an opening tells how many orders the book has; a round how many it changed, and its time from reading the backlog on", async () => {
+  open = [RESTING, { ...RESTING, id: "another", priority: "2" }];
+  engine.start();
+  await runFor(1);
+  expect(events).toEqual([{ kind: "market_opened", market: "BTCUSD", orders: 2, ms: 0 }]);
+  cancels = [{ profile_id: "profile", order_id: "order", requested_at: 1, caller: null, status: "OPEN" }];
+  [backlogMs, commitMs] = [20, 30];
+  engine.wake();
+  await runFor(1);
+  expect(events.slice(1)).toEqual([{ kind: "round_committed", market: "BTCUSD", orders: 1, ms: 50 }]);
+});
+
+test("a lease that cannot be released is left to end, and the engine stands by for it", async () => {
+  engine.start();
+  await runFor(1);
+  [isKept, isFree, faults.release] = [false, false, new DatabaseAway("gone")];
+  await runFor(5);
+  expect([timesOf("release"), engine.state]).toEqual([[5], "standing_by"]);
+  [isKept, isFree] = [true, true];
+  await runFor(1);
+  expect(engine.state).toBe("serving");
+});
+
+test("a renewal of a lost lease that is not answered does not keep the next lease from its renewals", async () => {
+  held = [];
+  engine.start();
+  await runFor(6);
+  [faults.backlog, isFenced] = [new Error("no connection"), true];
+  engine.wake();
+  await runFor(0.5);
+  expect(events.at(-1)).toEqual({ kind: "market_lost", market: "BTCUSD" });
+  [faults, isFenced, isFree] = [{}, false, true];
+  await runFor(1);
+  const opened = timesOf("take").at(-1) ?? 0;
+  await runFor(5);
+  expect(timesOf("renew").slice(1)).toEqual([opened + 5]);
+  // The answer to the first is none to the second, which is still one at a time.
+  held[0]?.();
+  await runFor(5);
+  expect(timesOf("renew").slice(1)).toEqual([opened + 5]);
+  held[1]?.();
+  await runFor(5);
+  expect(timesOf("renew").slice(1)).toEqual([opened + 5, opened + 15]);
+  for (const answer of held) answer();
 });
