@@ -78,6 +78,20 @@ test("an order has the time at which its rates are known, since the clock may ha
   expect(done).toEqual(["rates", "id", "command"]);
 });
 
+test("the orders of a customer wait in one queue, whatever profiles they are of", async () => {
+  const queues: unknown[] = [];
+  const parts = {
+    catalogue: { findMarket: () => ({}), findAsset: () => ({}) },
+    fees: { ratesOf: async () => ({}) },
+    ids: { next: () => "id" },
+    clock: steadyClock,
+    lane: { execute: async ({ queueKey }: { queueKey: string }) => queues.push(queueKey) },
+  };
+  for (const profileId of ["one", "another"])
+    await place(parts as never, { customerId: "acme", side: "BUY", profileId } as never, { house: "maker" });
+  expect(queues).toEqual(["acme", "acme"]);
+});
+
 test("a wait ends with the order that an engine of this process has closed, or when the exchange is stopped", async () => {
   const closed = { ...ORDER, status: "FILLED", closedAt: 1 } as Order;
   const waits = [ORDER, { ...ORDER, id: "another" } as unknown as Order].map((order) =>

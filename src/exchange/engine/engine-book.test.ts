@@ -49,6 +49,8 @@ const BID = {
 } as unknown as Order;
 const NOW = 1_000 as Instant;
 
+const numbered = (number: number) => `0190d5a4-7e1b-7c3d-8a2f-${String(number).padStart(12, "0")}` as Order["id"];
+
 test("stops that a crash left due trigger before anything else, but not while the market is halted", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreStop(STOP);
@@ -70,6 +72,21 @@ test("a buy stop that a crash left due triggers as well", () => {
   book.restoreStop({ ...STOP, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("100") });
   expect(book.hasDue(NOW)).toBe(true);
   expect(book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects).toMatchObject([
+    { kind: "triggered", order: STOP.id },
+    { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
+  ]);
+});
+
+test("what is to expire by now is out of the book before the rest of a cascade, and triggers no more itself", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  const [bid, late] = [numbered(1), numbered(2)];
+  const resting = { id: bid, customerId: "bob", price: 9_000, lots: 10_000, priority: 1, expirationDate: NOW };
+  book.restoreOpen({ ...BID, ...resting } as never);
+  book.restoreStop(STOP);
+  book.restoreStop({ ...STOP, id: late, timeInForce: "GTT", expirationDate: NOW, sequence: 2n });
+  expect(book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects).toMatchObject([
+    { kind: "closed", order: bid, status: "CANCELLED", reason: "expired" },
+    { kind: "closed", order: late, status: "CANCELLED", reason: "expired" },
     { kind: "triggered", order: STOP.id },
     { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
   ]);
@@ -126,8 +143,6 @@ test.each(["OPEN", "SUBMITTED"] as const)(
     expect(() => book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toThrow(StaleBook);
   },
 );
-
-const numbered = (number: number) => `0190d5a4-7e1b-7c3d-8a2f-${String(number).padStart(12, "0")}` as Order["id"];
 
 function restoreBids(book: EngineBook, count: number, terms: object): void {
   for (let i = 0; i < count; i += 1) {

@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { BTCUSD } from "../../../test/support/exchange/btcusd.ts";
 import { accountRow, profileOf, profileRow, type Row, stateOf } from "../../../test/support/states.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
+import type { Command, Rejection } from "../../ledger/decision.ts";
+import { AdmissionControl } from "../../ledger/writer/command-admission.ts";
 import { amountOf, ZERO } from "../../money/amount.ts";
 import type { Instant } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
@@ -65,6 +67,15 @@ test("a round is committed if the stored rows are those that the book was built 
     value: { head: { version: 10n }, orders: [{ status: "CANCELLED" }] },
   });
   expect(decided({ trading: "20070.01" }).kind).toBe("done");
+});
+
+test("markets are opened and matched while the ledger admits nothing from customers", async () => {
+  const admission = new AdmissionControl(0, 0);
+  const admit = (command: Command<unknown, Rejection>) => admission.admit(command, NOW);
+  for (const command of [takeOver(BTCUSD.code, 4n), commitRound(BTCUSD, ROUND, NOW)]) {
+    await expect(admit({ ...command, queueKey: profile.customerId }).outcome).rejects.toThrow("too much is waiting");
+    expect(admit(command).pending.isComplete).toBe(false);
+  }
 });
 
 test.each<[string, string, Stored]>([
