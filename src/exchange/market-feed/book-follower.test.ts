@@ -67,6 +67,18 @@ test("after the gap timeout the book is read again, and the difference is one ch
   expect([follower.after, events]).toEqual([7n, ["known", "7: 4"]]);
 });
 
+test("a change that is missing after the book was read again is awaited as long as the first one", () => {
+  follower.read(book(4n, "1"));
+  follower.take({ head: 5n, changes: [] }, at(0));
+  follower.take({ head: 5n, changes: [] }, at(PATIENCE_MS + 1));
+  follower.read(book(5n, "2"));
+  follower.take({ head: 6n, changes: [] }, at(PATIENCE_MS + 2));
+  follower.take({ head: 6n, changes: [] }, at(2 * PATIENCE_MS + 2));
+  expect(follower.after).toBe(5n);
+  follower.take({ head: 6n, changes: [] }, at(2 * PATIENCE_MS + 3));
+  expect(follower.after).toBeUndefined();
+});
+
 test("it does not time out while it makes progress", () => {
   follower.read(book(0n, "1"));
   for (let version = 1n; version <= 5n; version += 1n) {

@@ -55,6 +55,7 @@ test("a restored database that reuses versions for other changes does not leave 
 class CountingDatabase {
   polls = 0;
   reads = 0;
+  matchReads = 0;
   /** If it is set, reads of whole books are answered when these are called. */
   held: (() => void)[] | undefined;
   fault: Error | undefined;
@@ -63,6 +64,10 @@ class CountingDatabase {
     if (text.includes("book_change")) {
       this.polls += 1;
       return (markets as string[]).map((market) => ({ market, head: "5", version: null, levels: null })) as Row[];
+    }
+    if (text.includes("from execution")) {
+      this.matchReads += 1;
+      return [];
     }
     this.reads += 1;
     if (this.fault !== undefined) throw this.fault;
@@ -94,6 +99,25 @@ test("a market is followed for ten seconds after its last reader has left, and t
   feed.stop();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("matches are followed as long as books, and then cost nothing either", async () => {
+  vi.useFakeTimers();
+  const database = new CountingDatabase();
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
+  const news: unknown[] = [];
+  const followed = feed.followMatches(BTCUSD, (matches) => news.push(matches));
+  await vi.advanceTimersByTimeAsync(1_000);
+  // Once it is known what the last one is, that there is none, the reader is told so.
+  expect([followed.state, news]).toEqual([{ last: undefined }, [undefined]]);
+  followed.stop();
+  await vi.advanceTimersByTimeAsync(9_000);
+  const { matchReads } = database;
+  await vi.advanceTimersByTimeAsync(500);
+  expect(database.matchReads).toBeGreaterThan(matchReads);
+  await vi.advanceTimersByTimeAsync(1_500);
+  expect([vi.getTimerCount(), database.polls]).toEqual([0, 0]);
+  feed.stop();
 });
 
 test("four books are read at a time, and every one in the end", async () => {

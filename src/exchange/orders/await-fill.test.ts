@@ -105,6 +105,22 @@ test("while somebody waits, all that is waited for is looked up together every 2
   answer?.();
 });
 
+test("when one of two waits has ended, the other one's order is still looked up", async () => {
+  vi.useFakeTimers();
+  const lookups: unknown[] = [];
+  const rows = async (_text: string, [, ids]: readonly unknown[] = []): Promise<never[]> => {
+    lookups.push(ids);
+    return [];
+  };
+  const waiters = new FillWaiters({ rows });
+  const [first, second] = [orderOf("ann"), orderOf("bob")];
+  for (const order of [first, second]) void waiters.untilClosed(order, LONG, NEVER);
+  waiters.onCommitted([{ ...first, closedAt: 1 } as Order]);
+  await vi.advanceTimersByTimeAsync(400);
+  expect(lookups).toEqual([[second.id], [second.id]]);
+  waiters.stop();
+});
+
 test("while the database is away, a wait asks it again and again, and returns at its end the order as it was placed", async () => {
   vi.useFakeTimers();
   let lookups = 0;
