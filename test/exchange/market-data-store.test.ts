@@ -15,6 +15,7 @@ import {
   writeBook,
 } from "../../src/exchange/market-data/store.ts";
 import { amountOf } from "../../src/money/amount.ts";
+import { must } from "../../src/std/assert.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { copyOpenOrders } from "../support/exchange/open-orders.ts";
@@ -177,18 +178,19 @@ test("the last day opens with its first match, and today with the first one sinc
   const midnight = Date.parse("2026-11-22T00:00:00.000Z");
   await addMatch(midnight + 600_000, "250");
   const now = (midnight + 1_800_000) as Instant;
-  const catalogue = { findMarket: () => ({ priceDecimals: 6 }) } as never;
-  const { lastDay, today } = await createMarketData({
-    database: db.database,
-    catalogue,
-    clock: { now: () => now },
-  }).ticker(BTCUSD);
+  const catalogue = { findMarket: () => ({ priceDecimals: 10 }) } as never;
+  const data = createMarketData({ database: db.database, catalogue, clock: { now: () => now } });
+  const tickers = await Promise.all([1, 2, 3].map(() => data.ticker(BTCUSD)));
+  const [ticker] = tickers;
+  // Who asks at the same time adds nothing twice.
+  expect(tickers).toEqual([ticker, ticker, ticker]);
+  const { lastDay, today } = must(ticker, "three were read");
   const prices = (open: string, high: string, low: string, average: string) =>
     Object.fromEntries(Object.entries({ open, high, low, average }).map(([name, text]) => [name, amountOf(text)]));
   const lastDayBegins = now - DAY_MS;
   expect(lastDay).toEqual({
     ...{ begin: lastDayBegins, end: now, volume: amountOf("3") },
-    prices: prices("300", "400", "250", "316.66666667"),
+    prices: prices("300", "400", "250", "316.6666666667"),
   });
   expect(today).toEqual({
     ...{ begin: midnight, end: now, volume: amountOf("1") },

@@ -8,10 +8,12 @@ let fails: boolean;
 let now: number;
 let looks: number;
 let read: number;
+/** How long it takes to read the value. */
+let readMs: number;
 let reads: VersionedReads<string, { version: bigint; content: string }>;
 
 beforeEach(() => {
-  [version, content, fails, now, looks, read] = [7n, "seven", false, 0, 0, 0];
+  [version, content, fails, now, looks, read, readMs] = [7n, "seven", false, 0, 0, 0, 0];
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   reads = new VersionedReads(
     {
@@ -24,6 +26,7 @@ beforeEach(() => {
       read: async () => {
         read += 1;
         await turn();
+        now += readMs;
         return { version, content };
       },
       versionOf: (value) => value.version,
@@ -70,6 +73,14 @@ test("after a failure the value is read again, even if its version is the same",
 test("a value that was not confirmed for a second is read again", async () => {
   await reads.get("BTCUSD");
   now += 1_000;
+  commit(7n, "another seven");
+  expect((await reads.get("BTCUSD")).content).toBe("another seven");
+});
+
+test("the second is counted from before a value was read, however long that took", async () => {
+  readMs = 999;
+  await reads.get("BTCUSD");
+  now += 1;
   commit(7n, "another seven");
   expect((await reads.get("BTCUSD")).content).toBe("another seven");
 });

@@ -169,3 +169,14 @@ test("a filled order has its average price, rounded half up at 8 decimals", asyn
     volume_weighted_average_price: "23333.33335",
   });
 });
+
+test("on a market whose prices have more decimals, the average price has as many", async () => {
+  const json = { ...LIMIT_BUY, market: "PEPEUSD", base_amount: "300000", price: "0.00001" };
+  const path = `/v2/profiles/${two.id}/orders`;
+  const { id } = (await ask(api, "POST", path, { json })).body as Pick<Order, "id">;
+  const [filled, filledGross] = [amountOf("300000"), amountOf("2")];
+  await api.close({ id, profileId: two.id }, { status: "FILLED", filled, filledGross });
+  expect((await ask(api, "GET", `${path}/${id}`)).body).toMatchObject({
+    volume_weighted_average_price: "0.0000066667",
+  });
+});
