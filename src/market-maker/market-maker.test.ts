@@ -6,9 +6,13 @@ import type { MakerEvent } from "./market-quoters.ts";
 /** Whether the lease can be taken, and is kept when it is renewed. */
 let isFree: boolean;
 let isKept: boolean;
+/** Whether the lease cannot be released. */
+let isAway: boolean;
 /** What every pass fails with, if anything. */
 let fault: Error | undefined;
 let isCustomer: boolean;
+/** What the opening of the maker's customer waits for. */
+let opening: Promise<void>;
 /** What was done, and when: by the clock in seconds, after the name. */
 let done: string[];
 let events: MakerEvent[];
@@ -19,7 +23,8 @@ const note = (what: string): void => void done.push(`${what} ${Math.round(perfor
 
 beforeEach(() => {
   vi.useFakeTimers();
-  [isFree, isKept, fault, isCustomer, done, events, began] = [true, true, undefined, true, [], [], performance.now()];
+  [isFree, isKept, isAway, fault, isCustomer] = [true, true, false, undefined, true];
+  [opening, done, events, began] = [Promise.resolve(), [], [], performance.now()];
   const leases = async (text: string): Promise<object[]> => {
     if (text.includes("insert into lease")) {
       note("take");
@@ -27,6 +32,7 @@ beforeEach(() => {
     }
     const isRenewal = text.includes("synchronous_commit");
     note(isRenewal ? "renew" : "release");
+    if (!isRenewal && isAway) throw new Error("the database is away");
     return isRenewal && isKept ? [{}] : [];
   };
   const parts = {
@@ -38,7 +44,7 @@ beforeEach(() => {
         if (fault !== undefined) throw fault;
       },
     },
-    customers: { find: async () => (isCustomer ? {} : undefined), ensure: async () => note("open") },
+    customers: { find: async () => (isCustomer ? {} : undefined), ensure: () => opening.then(() => note("open")) },
     profiles: { getDefault: async () => ({ id: "profile" }) },
     holder: "this process",
     seed: "seed",
@@ -114,6 +120,29 @@ test("a stop releases the lease, if there is one, and ends the passes", async ()
   await runFor(60);
   expect(noted("pass")).toHaveLength(passes);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a stop waits for the pass in progress", async () => {
+  let answer: (() => void) | undefined;
+  opening = new Promise((resolve) => {
+    answer = resolve;
+  });
+  void maker.start();
+  await runFor(1);
+  const stopping = maker.stop();
+  await runFor(1);
+  expect(noted("pass", "release")).toEqual([]);
+  answer?.();
+  await stopping;
+  expect(noted("pass", "release")).toEqual(["pass 2", "release 2"]);
+});
+
+test("a stop while the database is away leaves the lease to end", async () => {
+  void maker.start();
+  await runFor(1);
+  isAway = true;
+  await maker.stop();
+  expect(noted("release")).toEqual(["release 1"]);
 });
 
 test("where the maker is turned off, what it has left is cancelled under the lease, which is released", async () => {

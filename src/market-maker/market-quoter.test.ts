@@ -114,10 +114,21 @@ test("a market that keeps rejecting is skipped for longer each time, up to a min
   expect(quoter.changes(BTCUSD, now + 1_000).place).toHaveLength(1);
 });
 
+test("orders that go on resting do not shorten the pauses of a market that rejects the others", () => {
+  const { quoter, orders } = settledQuoter();
+  const [gone, ...others] = orders as [Order, ...Order[]];
+  quoter.observe([{ ...gone, status: "CANCELLED", closedAt }], 0);
+  quoter.onRejected(0);
+  quoter.observe(others, 1_000);
+  quoter.onRejected(1_000);
+  expect(quoter.changes(BTCUSD, 2_999).place).toEqual([]);
+  expect(quoter.changes(BTCUSD, 3_000).place).toHaveLength(1);
+});
+
 test("orders that the engine rejects count once per pass", () => {
   const { quoter, orders } = settledQuoter();
   quoter.observe(
-    orders.slice(0, 3).map((order) => ({ ...order, status: "REJECTED" as const, closedAt })),
+    orders.map((order, place) => (place < 3 ? { ...order, status: "REJECTED" as const, closedAt } : order)),
     0,
   );
   expect(quoter.changes(BTCUSD, 999).place).toEqual([]);

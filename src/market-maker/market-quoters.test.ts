@@ -24,6 +24,10 @@ const CENT = amountOf("0.01");
 let available: Record<string, string>;
 let deposits: string[];
 let rejection: string | undefined;
+/** At which price an order is rejected. */
+let rejectedAt: string | undefined;
+/** The last order that an earlier process has placed. */
+let newest: Order | undefined;
 let events: MakerEvent[];
 let placed: Order[];
 /** The filters of the lists that were read. */
@@ -32,7 +36,8 @@ let quoters: MarketQuoters;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  [available, deposits, rejection, events, placed, lists] = [{ BTC: "500", USD: "5000000" }, [], undefined, [], [], []];
+  [available, deposits, events, placed, lists] = [{ BTC: "500", USD: "5000000" }, [], [], [], []];
+  [rejection, rejectedAt, newest] = [undefined, undefined, undefined];
   const parts = {
     database: {
       rows: async () =>
@@ -49,14 +54,16 @@ beforeEach(() => {
       },
     },
     exchange: {
-      place: async ({ side, price, baseAmount, market }: OrderRequest) => {
-        const made = { side, market, baseAmount, filled: 0n, status: "OPEN", annotations: { metadata: {} } };
+      place: async ({ side, price, baseAmount, market, annotations }: OrderRequest) => {
+        if (rejectedAt !== undefined && price?.amount === amountOf(rejectedAt)) return reject({ code: "off_tick" });
+        const made = { side, market, baseAmount, filled: 0n, status: "OPEN", annotations };
         const order = { ...made, id: `order ${placed.length}`, price: price?.amount } as unknown as Order;
         placed.push(order);
         return done(order);
       },
       listOrders: async ({ customerId: _, order: __, ...filter }: OrderFilter) => {
         lists.push(filter);
+        if (filter.limit === 1) return newest === undefined ? [] : [newest];
         return filter.ids === undefined ? [] : placed.filter(({ id }) => filter.ids?.includes(id));
       },
     },
@@ -113,4 +120,27 @@ test("while an order is on its way onto the book or off it, a pass is at work", 
   expect(await quoters.pass()).toBe("at_work");
   placed[0] = { ...placed[0], status: "OPEN" };
   expect(await quoters.pass()).toBe("settled");
+});
+
+test("the orders beside one that is rejected are not placed again; that one is, after a second", async () => {
+  rejectedAt = "99900";
+  await quoters.pass();
+  expect(placed).toHaveLength(9);
+  expect(events).toEqual([{ kind: "order_rejected", market: "BTCUSD", reason: "off_tick" }]);
+  rejectedAt = undefined;
+  await vi.advanceTimersByTimeAsync(999);
+  await quoters.pass();
+  expect(placed).toHaveLength(9);
+  await vi.advanceTimersByTimeAsync(1);
+  await quoters.pass();
+  expect(placed.slice(9).map(({ price }) => price)).toEqual([amountOf("99900")]);
+});
+
+test("the price of a market goes on from the newest order of an earlier process", async () => {
+  const metadata = { step: "17", offset: "-3" };
+  newest = { annotations: { metadata } } as unknown as Order;
+  await quoters.pass();
+  expect(placed.map((order) => order.annotations.metadata)).toEqual(placed.map(() => metadata));
+  const best = (side: Order["side"]) => placed.find((order) => order.side === side)?.price;
+  expect([best("BUY"), best("SELL")]).toEqual(["99800", "99900"].map(amountOf));
 });
