@@ -8,7 +8,7 @@ import { Feed } from "./market-feed.ts";
 
 const BTCUSD = "BTCUSD" as MarketCode;
 
-/** A database with one bid on one market, and no stored changes. */
+/** A database with one bid on one market, no matches, and no stored changes. */
 class ToyDatabase {
   isAway = false;
   head = 5;
@@ -20,6 +20,7 @@ class ToyDatabase {
       this.rejections += 1;
       throw new DatabaseAway("gone");
     }
+    if (text.includes("from execution")) return [];
     const head = `${this.head}`;
     const noChange = { market: BTCUSD, head, version: null, levels: null };
     const book = { version: head, side: "BUY", price: "100", amount: this.bid };
@@ -49,6 +50,22 @@ test("a restored database that reuses versions for other changes does not leave 
   expect(gaps).toEqual([BTCUSD]);
   followed.stop();
   feed.stop();
+});
+
+test("while the database is away it is asked about twice a second", async () => {
+  vi.useFakeTimers();
+  const database = new ToyDatabase();
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
+  feed.followBook(BTCUSD, () => undefined);
+  feed.followMatches(BTCUSD, () => undefined);
+  await vi.advanceTimersByTimeAsync(1_000);
+  database.isAway = true;
+  await vi.advanceTimersByTimeAsync(10_000);
+  // For new matches, and for the book, which is to be read again.
+  expect(database.rejections).toBeGreaterThan(30);
+  expect(database.rejections).toBeLessThan(50);
+  feed.stop();
+  await vi.advanceTimersByTimeAsync(1_000);
 });
 
 /** An empty database of any markets, in which a test counts, holds or fails what is read. */
