@@ -26,6 +26,7 @@ let cancels: object[];
 let open: object[];
 /** How long it takes to read the backlog, and to commit a round. */
 let backlogMs: number;
+let clock: { now: () => Instant; fault: string | undefined };
 let commitMs: number;
 /** What was done, and when: by the clock in seconds, after the name. */
 let done: string[];
@@ -62,6 +63,7 @@ beforeEach(() => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   [isFree, isKept, isFenced, faults, held, cancels] = [true, true, false, {}, undefined, []];
   [open, backlogMs, commitMs] = [[], 0, 0];
+  clock = { now: () => Date.now() as Instant, fault: undefined };
   [done, events, rounds, began] = [[], [], [], performance.now()];
   const parts = {
     database: {
@@ -88,7 +90,7 @@ beforeEach(() => {
         return reject({ code: "fenced" });
       },
     },
-    clock: { now: () => Date.now() as Instant },
+    clock,
     holder: "this process",
     leaseMs: 15_000,
     log: (event: EngineEvent) => void events.push(event),
@@ -159,6 +161,16 @@ test("an engine that another one has fenced off has lost its market", async () =
   engine.start();
   await runFor(0);
   expect([events, rounds, timesOf("release")]).toEqual([[{ kind: "market_lost", market: "BTCUSD" }], [], [0]]);
+});
+
+test("with a wrong clock an engine does not even ask for the lease, until it is right", async () => {
+  clock.fault = "it is an hour ahead";
+  engine.start();
+  await runFor(3);
+  expect([done, engine.state]).toEqual([[], "standing_by"]);
+  clock.fault = undefined;
+  await runFor(1);
+  expect([timesOf("take"), engine.state]).toEqual([[3.75], "serving"]);
 });
 
 test("a renewal that fails loses nothing", async () => {
