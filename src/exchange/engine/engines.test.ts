@@ -11,14 +11,19 @@ let markets: Market[];
 let waiting: { readonly market: string; readonly since: number }[];
 let fault: Error | undefined;
 let looks: number;
+/** What an attempt to take a lease waits for. */
+let taking: Promise<void>;
 let engines: Engines;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  [markets, waiting, fault, looks] = [[BTCUSD], [], undefined, 0];
+  [markets, waiting, fault, looks, taking] = [[BTCUSD], [], undefined, 0, Promise.resolve()];
   const rows = async (text: string) => {
-    // Another process has all leases.
-    if (!text.includes("since")) return [];
+    if (!text.includes("since")) {
+      await taking;
+      // Another process has all leases.
+      return [];
+    }
     looks += 1;
     if (fault !== undefined) throw fault;
     return waiting;
@@ -66,4 +71,21 @@ test("the markets are looked at about ten times a second, also after a look that
   expect(looks).toBeGreaterThan(160);
   expect(looks).toBeLessThan(270);
   expect(engines.report().map(({ lagMs }) => lagMs)).toEqual([11_000]);
+});
+
+test("a stop waits for what the engines are doing", async () => {
+  let answer: (() => void) | undefined;
+  taking = new Promise((resolve) => {
+    answer = resolve;
+  });
+  await vi.advanceTimersByTimeAsync(2_000);
+  let isStopped = false;
+  const stopping = engines.stop().then(() => {
+    isStopped = true;
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(isStopped).toBe(false);
+  answer?.();
+  await stopping;
+  expect(engines.report()).toEqual([{ market: "BTCUSD", state: "stopped", lagMs: 0 }]);
 });
