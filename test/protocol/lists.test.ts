@@ -250,6 +250,32 @@ describe("pages", () => {
     },
   );
 
+  test("of transfers may end between the two records of one transfer, and go on with the other one", async () => {
+    const customer = await service.customer();
+    const [from, to] = [await service.profile(customer, { USD: "10" }), await service.profile(customer)];
+    const body = { from_profile_id: from, to_profile_id: to, amount: "1", asset: "USD" };
+    for (let made = 0; made < 3; made += 1) expectSuccess(await post("/v2/transfer/internal", body, customer.token));
+    const oldestFirst = (await itemsOf("/v2/transfer/transfers", customer.token)).map(({ id }) => id).toSorted();
+    // The deposit, and three times a debit and its credit.
+    expect(oldestFirst).toHaveLength(7);
+    for (const query of ["", "&order_by=UPDATED_AT", `&profile_ids=${to}&profile_ids=${from}&profile_ids=${to}`]) {
+      for (const order of ["ASC", "DESC"]) {
+        for (const limit of [1, 2, 3]) {
+          const path = `/v2/transfer/transfers?order=${order}&limit=${limit}${query}`;
+          const seen: string[] = [];
+          let cursor = "";
+          do {
+            const answer = await get(`${path}&page_cursor=${cursor}`, customer.token);
+            expectSuccess(answer);
+            seen.push(...answer.body.items.map(({ id }: Item) => id));
+            cursor = answer.body.next_page_cursor;
+          } while (cursor !== "" && seen.length < 10);
+          expect([path, seen]).toEqual([path, order === "ASC" ? oldestFirst : oldestFirst.toReversed()]);
+        }
+      }
+    }
+  });
+
   test.each(Object.keys(lists))("of %s: a position with a part too many or too few is no cursor", async (path) => {
     const profile = await service.profile(acme, { USD: "10" });
     for (let made = 0; made < 2; made += 1) expectSuccess(await lists[path as keyof typeof lists](profile));
