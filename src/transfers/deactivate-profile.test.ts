@@ -30,6 +30,15 @@ test.each([
   });
 });
 
+test("a profile that another request has deactivated meanwhile stays as that has left it", async () => {
+  const profile = profileOf(acme, { status: "INACTIVE", lastDeactivation: 3n });
+  const database = { rows: async () => [{ ...home, customer_id: acme, last_deactivation: "0" }] };
+  const parts = { database: database as never, catalogue: { listAssets: () => [] } as never, ids: new IdSource() };
+  const { decide } = await deactivateCommand(parts, acme, profile.id, TESTER);
+  const unchanged = { kind: "done", value: profile, changes: {} };
+  expect(decide(stateOf(profileRow(profile), profileRow(home)), NOW)).toEqual(unchanged);
+});
+
 test("a profile that is inactive already is found without a lock and without its accounts", () => {
   const inactive = profileOf(acme, { status: "INACTIVE" });
   const command = findInactiveCommand(acme, inactive.id, TESTER);

@@ -188,6 +188,19 @@ test("a withdrawal of a coin burns it and releases its dollars, and leaves the p
   expect(decision).not.toHaveProperty("changes.states");
 });
 
+/** docs/contract/requests.md#amounts: fees leave balances with more decimals than may be asked for. */
+test("a withdrawal may take exactly all that there is, whatever its decimals, and then no more and no less", () => {
+  const state = stateOf(profileRow(to), accountRow(to, "USD", { available: "10.0035" }));
+  const withdraw = (amount: string) =>
+    decideExternalTransfer(
+      { ...DEPOSIT, direction: "DEBIT", type: "WIRE_WITHDRAWAL", amount: amountOf(amount) },
+      ...([ID, USD, state, NOW] as const),
+    );
+  expect(withdraw("10.0035")).toMatchObject({ kind: "done", value: { amount: amountOf("10.0035") } });
+  for (const amount of ["10.0034", "10.0036"])
+    expect(withdraw(amount)).toMatchObject({ kind: "rejected", rejection: { code: "exceed_precision" } });
+});
+
 test.each<[string, Partial<ExternalTransferRequest>, Asset | undefined, object]>([
   ["a deposit to an unknown profile", { profileId: unknown.id }, undefined, notFound(unknown)],
   ["a deposit to another customer's profile", { profileId: theirs.id }, undefined, notFound(theirs)],
