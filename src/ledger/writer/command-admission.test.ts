@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import type { Instant } from "../../std/clock.ts";
-import { IdSource } from "../../std/id.ts";
+import { IdSource, type Uuid } from "../../std/id.ts";
 import { reject } from "../../std/result.ts";
 import type { Command } from "../decision.ts";
 import { AdmissionControl } from "./command-admission.ts";
+import { BOUNDS } from "./lane-options.ts";
 
 const ids = new IdSource();
 const LATER = 1_000 as Instant;
@@ -29,6 +30,18 @@ test("a command beyond either bound fails at once and does not count as pending"
   first.pending.complete({ kind: "done", value: undefined });
   expect(await first.outcome).toEqual({ kind: "done", value: undefined });
   expect(admission.admit(command(a), LATER).pending.isComplete).toBe(false);
+});
+
+/** As the metric of pending commands says, for the operator who has to judge it. */
+test("of one customer 2,000 commands may be pending, and 10,000 in all", async () => {
+  const admission = new AdmissionControl(BOUNDS.pending, BOUNDS.pendingPerCustomer);
+  const admitted = (queueKey: Uuid): boolean => !admission.admit(command(queueKey), LATER).pending.isComplete;
+  const customers = Array.from({ length: 5 }, () => ids.next());
+  const first = customers.flatMap((customer) => Array.from({ length: 2_000 }, () => admitted(customer)));
+  expect(first.every(Boolean)).toBe(true);
+  const rejected = [customers[0] as Uuid, ids.next()].map((one) => admission.admit(command(one), LATER));
+  for (const { outcome } of rejected) await expect(outcome).rejects.toThrow("too much is waiting");
+  expect(admission.size).toBe(10_000);
 });
 
 test("house commands are always admitted", () => {

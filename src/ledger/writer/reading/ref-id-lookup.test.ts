@@ -41,7 +41,7 @@ async function lookUp(claim: Claim, holder?: Holder, clock: Clock = systemClock)
   const callbacks = { resolve, reject: () => undefined, onComplete: () => undefined };
   const pending = new PendingCommand(command as never, 0 as Instant, callbacks);
   const [ready] = await lookup.lookUp([pending]);
-  return { lookup, mayClaim: ready === pending, outcomes };
+  return { lookup, pending, mayClaim: ready === pending, outcomes };
 }
 
 const FREE = { mayClaim: true, outcomes: [], likely: false };
@@ -77,4 +77,16 @@ test("what a customer sends is expected to be taken for ten seconds after it has
     return lookup.isLikelyTaken([{ ...CLAIM, refId: "another" }]);
   };
   expect([isLikely(10_999), isLikely(11_000)]).toEqual([true, false]);
+});
+
+test("what one customer repeats says nothing about another", async () => {
+  const { lookup } = await lookUp(CLAIM, { id: OTHER, closed_at: null });
+  expect([ACME, OTHER].map((customerId) => lookup.isLikelyTaken([{ ...CLAIM, customerId }]))).toEqual([true, false]);
+});
+
+test("a command that finds its ref_id released again and again, and others first with it each time, gives up after five", async () => {
+  const { lookup, pending, mayClaim } = await lookUp(CLAIM, { id: OTHER, closed_at: CLOSED_BEFORE - 1 });
+  const found = [mayClaim];
+  while (!pending.isComplete && found.length < 10) found.push((await lookup.lookUp([pending])).has(pending));
+  expect(found).toEqual([true, true, true, true, true, false]);
 });
