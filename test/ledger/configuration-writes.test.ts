@@ -162,6 +162,22 @@ test("sealing ends, even if as much is recorded as is sealed", async () => {
   expect(sealed).toBeGreaterThan(100);
 });
 
+test("a record that cannot be sealed is told, and the others are sealed all the same", async () => {
+  const write = { kind: "webhook", subject: "a webhook", customerId, details: {} } as const;
+  for (let i = 0; i < 3; i += 1) await recordConfigurationWrite(db.database, CALLER, write);
+  let first = true;
+  const execute: Sealer["execute"] = async (command) => {
+    const isFirst = first;
+    first = false;
+    if (isFirst) throw new Error("the ledger is full");
+    return lane.execute(command);
+  };
+  await expect(sealConfigurationWrites(db.database, { execute })).rejects.toThrow("the ledger is full");
+  expect(await listUnsealed(db.database)).toHaveLength(1);
+  await sealConfigurationWrites(db.database, lane);
+  expect(await listUnsealed(db.database)).toEqual([]);
+});
+
 test("each write to fees is recorded with the rates", async () => {
   const rates = { takerRate: amountOf("0.002"), makerRebate: amountOf("0.0001") };
   expect(await setFeeTiers(db.database, MARKET, [{ minimumGross: ZERO, ...rates }], OPERATOR)).toEqual(PASSED);

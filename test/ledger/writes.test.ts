@@ -1,8 +1,12 @@
 /** Who made each write: every way in by which something is written is used once, and asked for afterwards. */
 import { expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
-import { openProfile } from "../../src/customers/profiles/profiles.ts";
+import { openProfile, profileTable } from "../../src/customers/profiles/profiles.ts";
+import type { Caller } from "../../src/ledger/caller.ts";
+import { accept, type Command } from "../../src/ledger/decision.ts";
 import { listWrites, type Write, type WritesPosition, type WritesQuery } from "../../src/ledger/list-writes.ts";
+import { change, keyOf } from "../../src/ledger/tables.ts";
+import { must } from "../../src/std/assert.ts";
 import { type Instant, systemClock } from "../../src/std/clock.ts";
 import { siblingId } from "../../src/std/id.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";
@@ -149,10 +153,40 @@ test("writes are listed in pages from a time on, with a note where older ones ha
     ids.map((id, i) => [i < 3 ? 1 : 2, "profile", id, TESTER]),
   );
   expect(await page({ since: (start + 86_400_000) as Instant })).toEqual({ writes: [], next: undefined });
+  // Nor does a slot that comes behind the end of a page give any that are older.
+  const tomorrow = (start + 86_400_000) as Instant;
+  expect((await page({ since: tomorrow, after: { slot: 1, batch: 1_000n } })).writes).toEqual([]);
   const last = found.at(-1) as Write;
   expect((await page({ since: last.at, limit: 100 })).writes.at(-1)).toEqual(last);
   await db.owner.rows("update batch set callers = null, changes = replace(changes::text, '[0]', '[]')::json");
   const { writes } = await page({ limit: 100 });
   expect(writes.map(({ caller }) => caller)).toEqual(ids.map(() => undefined));
+  await db.close();
+});
+
+test("a row that several callers have changed in one batch is listed for each of them", async () => {
+  const db = await testDatabase();
+  const { lane } = await startLane(db.database);
+  const [id] = newProfiles(1);
+  await db.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [id]);
+  const profile = { customerId: id as string as CustomerId, nickname: "x", description: undefined };
+  await lane.execute(openProfile(id, "DEFAULT", systemClock.now(), profile, TESTER));
+  const callers = ["Ada", "Bob"].map((person): Caller => ({ operator: "tester", person, operation: "test" }));
+  const describing = (caller: Caller): Command<string, never> => ({
+    queueKey: "house",
+    caller,
+    dependsOn: [keyOf(profileTable, id)],
+    decide: (state) => {
+      const row = must(state.get(profileTable, id), "it was opened");
+      return accept("described", { states: [change(profileTable, { ...row, description: `${row.version}` })] });
+    },
+  });
+  await Promise.all(callers.map((caller) => lane.execute(describing(caller))));
+  await lane.stop();
+  const { writes } = await listWrites(db.database, [], { since: 0 as Instant, isWanted: () => true, limit: 100 });
+  const values = { description: "2" };
+  expect(writes.slice(1).map(({ batch, key, caller, values }) => ({ batch, key, caller, values }))).toEqual(
+    callers.map((caller) => ({ batch: 2n, key: id, caller, values })),
+  );
   await db.close();
 });
