@@ -54,12 +54,17 @@ test("a command past its deadline by the process's clock is not decided", async 
   const { lane, fund } = await start({ clock, toleranceMs: ANY_TIME_MS });
   const [a, b] = newProfiles(2);
   await fund([a], "10");
-  const outcome = untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })));
+  const send = () => untilTold(lane.execute(movement({ from: a, to: b, amount: "1" })));
+  const outcome = send();
   // The process sleeps: nothing has run between the arrival and the end of its time.
   clock.ahead = 10_000;
   expect(await outcome).toBe("Unavailable: not in time");
   clock.ahead = 0;
   expect(await availableUsd(db.database, [a, b])).toEqual(["10", "0"]);
+  const inTime = send();
+  // It sleeps for a part of that time.
+  clock.ahead = 2_000;
+  expect(await inTime).toBe("done");
 });
 
 test("a batch that completes after its deadline by the database's clock has no effect", async () => {

@@ -1,7 +1,7 @@
 /** When the connection is lost, a batch may still commit later. Only its number, taken by it or by nobody, decides. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { USD } from "../../src/money/asset.ts";
-import { Database } from "../../src/postgres/database.ts";
+import { Database, DatabaseAway } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -161,6 +161,23 @@ test("a batch without an answer for nine seconds is lost, though its connection 
   expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
 });
 
+test("under lock, too, a batch whose answer is lost behind its commit is reported as done, and takes effect once", async () => {
+  const [from, to] = newProfiles(2);
+  await ours.fund([from, to], "10");
+  const committing = throughRelay.transaction.bind(throughRelay);
+  const locking = vi.spyOn(throughRelay, "transaction").mockImplementationOnce(async (work) => {
+    await committing(work);
+    throw new DatabaseAway("the connection has ended");
+  });
+  try {
+    expect((await ours.lane.execute(movement({ from, to, amount: "4", lock: true }))).kind).toBe("done");
+  } finally {
+    locking.mockRestore();
+  }
+  expect(await availableUsd(db.database, [from, to])).toEqual(["6", "14"]);
+  expect((await ours.lane.execute(movement({ from, to, amount: "1" }))).kind).toBe("done");
+});
+
 test("a command whose rows cannot be read fails at once", async () => {
   const [from, to] = newProfiles(2);
   const inTheWay = await openTransaction(db.owner);
@@ -186,6 +203,8 @@ test("a clock that is set back does not extend the wait for an unavailable datab
   await until("the database is known to be away", () => ours.events.some(({ kind }) => kind === "database_away"));
   aheadMs = -3_600_000;
   expect(await received).toBe("the database cannot be reached: look up the ref_id to see what was done");
+  // Once for the outage, however often it was tried since.
+  expect(ours.events.filter(({ kind }) => kind === "database_away")).toHaveLength(1);
   relay.reject(false);
   await until("the lane has recovered", () => ours.events.some(({ kind }) => kind === "recovered"), 30);
   await inTheWay.query("rollback");
