@@ -6,7 +6,7 @@ import { DatabaseAway } from "../../postgres/database.ts";
 import { IdSource } from "../../std/id.ts";
 import { refIdClaims } from "../../transfers/transfer.ts";
 import type { Claim } from "../decision.ts";
-import { isContention } from "./batch-conflicts.ts";
+import { isConflict, isContention } from "./batch-conflicts.ts";
 
 const schema = readFileSync(new URL("../../../migrations/0001-schema.sql", import.meta.url), "utf8");
 const [, ofBatch = ""] = /^create table batch \(\n(.*?)^\);/ms.exec(schema) ?? [];
@@ -29,6 +29,7 @@ describe("a batch that fails on", () => {
     expect(isContention(taken, [claim])).toBe(true);
     // Without such a claim, the index rejected what no command asked for.
     expect(isContention(taken, [])).toBe(false);
+    expect(isContention(sent("23505", "another_index"), [claim])).toBe(false);
     expect(isContention(sent("23505", "claim_pkey"), [])).toBe(true);
   });
 
@@ -50,6 +51,21 @@ describe("a batch that fails on", () => {
     expect(isContention(new DatabaseAway("the database cannot be reached"), [])).toBe(false);
     expect(isContention(new Error("a bug"), [])).toBe(false);
   });
+});
+
+/** Then the lane goes on with the number, the session and the clocks that it has; else it looks what has become of them. */
+test("of a conflict another process was first with a row or a ref_id, and nothing else has happened", () => {
+  const [claim] = refIdClaims("acme" as CustomerId & string, "once", new IdSource().next()) as [Claim];
+  const index = claim.keptBy?.index.constraint ?? "";
+  const conflicts = [...CONSTRAINTS, "claim_pkey", index, "another_index"].filter((constraint) =>
+    isConflict(sent("23514", constraint), [claim]),
+  );
+  expect(conflicts.toSorted()).toEqual(
+    ["claim_pkey", "claims_already_made", "rows_changed_meanwhile", index].toSorted(),
+  );
+  expect(isConflict(sent("23505", index), [])).toBe(false);
+  for (const error of [sent("40P01"), sent("57014"), new DatabaseAway("the database cannot be reached")])
+    expect(isConflict(error, [claim])).toBe(false);
 });
 
 test("the constraints of the table are found", () => {
