@@ -188,8 +188,8 @@ test("a withdrawal of a coin burns it and releases its dollars, and leaves the p
   expect(decision).not.toHaveProperty("changes.states");
 });
 
-/** docs/contract/requests.md#amounts: fees leave balances with more decimals than may be asked for. */
-test("a withdrawal may take exactly all that there is, whatever its decimals, and then no more and no less", () => {
+/** docs/contract/requests.md#precision, rule 3: fees leave balances with more decimals than a request may use. */
+test("a withdrawal may take exactly all that there is, whatever its decimals; no other amount may have more than its asset", () => {
   const state = stateOf(profileRow(to), accountRow(to, "USD", { available: "10.0035" }));
   const withdraw = (amount: string) =>
     decideExternalTransfer(
@@ -197,8 +197,10 @@ test("a withdrawal may take exactly all that there is, whatever its decimals, an
       ...([ID, USD, state, NOW] as const),
     );
   expect(withdraw("10.0035")).toMatchObject({ kind: "done", value: { amount: amountOf("10.0035") } });
-  for (const amount of ["10.0034", "10.0036"])
-    expect(withdraw(amount)).toMatchObject({ kind: "rejected", rejection: { code: "exceed_precision" } });
+  const tooPrecise = { kind: "rejected", rejection: { code: "exceed_precision" } };
+  for (const amount of ["10.0034", "10.0036"]) expect(withdraw(amount)).toMatchObject(tooPrecise);
+  const deposit = { ...DEPOSIT, amount: amountOf("10.0035") };
+  expect(decideExternalTransfer(deposit, ID, USD, state, NOW)).toMatchObject(tooPrecise);
 });
 
 test.each<[string, Partial<ExternalTransferRequest>, Asset | undefined, object]>([

@@ -11,6 +11,7 @@ import {
   externalTransferKey,
   externalTransferTable,
   requestedTransfer,
+  statusesAfter,
 } from "./external-transfer.ts";
 import { decideStep, type Step } from "./steps.ts";
 import type { Transfer } from "./transfer.ts";
@@ -86,4 +87,20 @@ test("a step is a repeated one only if it names the same transaction", () => {
     { cryptoTxHash: "ab", cryptoTxIndex: "2" },
   ])
     expect(again(named)).toEqual({ kind: "rejected", rejection });
+});
+
+/** The diagram of docs/withdrawals.md, from its beginning. */
+test("after so many steps a withdrawal or a deposit is where its diagram leads, and nowhere after more", () => {
+  const reached = (isWithdrawal: boolean) =>
+    [0n, 1n, 2n, 3n, 4n, 5n, 2n ** 62n].map((steps) => statusesAfter(isWithdrawal, steps).toSorted());
+  expect(reached(true)).toEqual([
+    [],
+    ["requested"],
+    ["approved", "cancelled"],
+    ["cancelled", "sent"],
+    ["completed", "failed"],
+    [],
+    [],
+  ]);
+  expect(reached(false)).toEqual([[], ["requested"], ["completed", "failed"], [], [], [], []]);
 });
