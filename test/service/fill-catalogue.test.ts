@@ -25,6 +25,22 @@ function changed(list: "assets" | "markets", code: string, change: object): Cata
   return { ...file, [list]: file[list].map((entry) => (entry.code === code ? { ...entry, ...change } : entry)) };
 }
 
+/** docs/contract/requests.md#precision, rule 1 */
+test("three assets are fiat and three are stablecoins, and each has the decimals that the contract gives it", () => {
+  const [fiat, coins] = [
+    ["USD", "EUR", "SGD"],
+    ["USDP", "PYUSD", "USDG"],
+  ];
+  const precisions: Readonly<Record<string, number>> = { USD: 2, EUR: 2, SGD: 2, PYUSD: 6, ETH: 18 };
+  const expected = file.assets.map(({ code }) => ({
+    code,
+    kind: fiat.includes(code as string) ? "fiat" : coins.includes(code as string) ? "stablecoin" : "crypto",
+    precision: precisions[code as string] ?? 8,
+  }));
+  expect(file.assets).toEqual(expected);
+  expect(file.assets.map(({ code }) => code)).toEqual(expect.arrayContaining([...fiat, ...coins, "ETH", "BTC"]));
+});
+
 test("the file that filled the database changes nothing in it, and nothing is said", async () => {
   const before = await marketsIn();
   expect(await fillCatalogue(db.owner, file)).toEqual([]);
