@@ -92,6 +92,15 @@ test("a row that was only read is checked, and an absent one is not", () => {
   expect(states).toMatchObject([{ opened: [], changed: [], checked: [{ ownerId: a, version: 7n }] }]);
 });
 
+test("a row that was only read, or seen by a rejection, has the version in which it was", () => {
+  remember(a, "10", 7n);
+  remember(b, "10", 3n);
+  batch.dependOn([accountKey(a, USD)]);
+  batch.dependOn([accountKey(b, USD)], "rejected");
+  const versions = [7n, 3n].map((version, i) => [`account/${[a, b][i]}/USD`, version] as const);
+  expect(guardsOf(batch.close(NOW))).toEqual(new Map(versions));
+});
+
 test("a row that is read and then changed is not checked as well", () => {
   remember(a, "10", 7n);
   batch.dependOn([accountKey(a, USD)]);
