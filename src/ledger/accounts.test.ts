@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type Amount, amountOf, negative } from "../money/amount.ts";
 import { type AssetCode, USD } from "../money/asset.ts";
+import type { Instant } from "../std/clock.ts";
 import { IdSource, type Uuid } from "../std/id.ts";
 import {
   accountKey,
@@ -9,7 +10,9 @@ import {
   emptyAccount,
   entry,
   journal,
+  PARTS,
   type ProfileId,
+  postedAt,
   shortfall,
   totalOf,
 } from "./accounts.ts";
@@ -41,6 +44,17 @@ test("an entry changes its own part and increments the account's version", () =>
   expect(held).toMatchObject({ available: 0n, trading: ONE, pending: 0n, version: 3n });
   expect(totalOf(held)).toBe(ONE);
   expect(shortfall(held, ONE)).toBe(ONE);
+});
+
+test("an entry leaves the other parts and all else of an account as they were, and so does the time of its posting", () => {
+  const parts = { available: amountOf("1"), trading: amountOf("2"), pending: amountOf("4") };
+  const account = { ...emptyAccount(profile, USD, 1, 5n), ...parts, version: 7n };
+  for (const part of PARTS) {
+    const after = { ...account, [part]: amountOf("0.5"), version: 8n };
+    const amount = (after[part] - account[part]) as Amount;
+    expect(applyEntry(account, entry(profile, USD, amount, part))).toEqual(after);
+  }
+  expect(postedAt(account, 9_000 as Instant)).toEqual({ ...account, at: 9_000 });
 });
 
 test("no part of a profile goes one unit below zero", () => {
