@@ -36,6 +36,16 @@ test("an id that was made while the clock was far ahead dates none of those afte
   expect(ids.map(instantOf)).toEqual([NOW, NOW + YEARS_MS, NOW, NOW + 1, NOW + 2]);
 });
 
+test("a clock that is set back by five seconds or less leaves the ids rising, one that is set back by more does not", () => {
+  for (const [backMs, next] of [
+    [4_999, NOW],
+    [5_001, NOW - 5_001],
+  ] as const) {
+    const source = new IdSource(clockOf(NOW, NOW - backMs));
+    expect([source.next(), source.next()].map(instantOf)).toEqual([NOW, next]);
+  }
+});
+
 test("ids of repeated milliseconds differ from earlier ones", () => {
   const again = Array.from({ length: 1_000 }, (_, i) => [NOW + (i % 10), NOW + 3_600_000]).flat();
   const source = new IdSource(clockOf(...again));

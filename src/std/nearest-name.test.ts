@@ -24,9 +24,17 @@ test.each([
   ["colour", undefined],
   ["[]", undefined],
   ["", undefined],
+  ["profile_ids".padEnd(48, "[]"), "profile_ids"],
   ["profile_ids".padEnd(49, "]"), undefined],
+  // Three edits are a third of nine letters, and more than a third of eight.
+  ["pagecorso", "page_cursor"],
+  ["pagecurs", undefined],
 ])("%j is near to %j", (wrong, near) => {
   expect(nearestName(wrong, KNOWN)).toBe(near);
+});
+
+test("the caller says how many edits there may be", () => {
+  expect([0, 1].map((most) => nearestName("oder", KNOWN, most))).toEqual([undefined, "order"]);
 });
 
 test("without any known name none is near", () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { isInside } from "./paths.ts";
+import { isInside, isPlainPath } from "./paths.ts";
 
 let place: string;
 beforeAll(async () => {
@@ -29,4 +29,10 @@ test.each([
 
 test("everything is inside the root directory", async () => {
   expect(await isInside(place, "/")).toBe(true);
+});
+
+test("only an absolute path of letters, digits, dots, hyphens and underscores needs no quoting in a shell", () => {
+  expect(["/var/lib/parbook-1/A_b.c", "/"].map(isPlainPath)).toEqual([true, false]);
+  const others = ["", "var/lib", "/a b", "/a%p", "/a'b", "/a;b", "/a$b", "/a\\b", "/a\n", "/ä"];
+  expect(others.filter(isPlainPath)).toEqual([]);
 });

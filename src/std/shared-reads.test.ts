@@ -60,6 +60,21 @@ test("keys do not wait for each other", async () => {
   expect(await other).toBe("here");
 });
 
+test("what has the same key is shared, and read as the first one asked for it", async () => {
+  const started: string[] = [];
+  const reads = new SharedReads<string, string>(
+    async (asked) => {
+      started.push(asked);
+      await settled();
+      return asked;
+    },
+    (asked) => asked.toUpperCase(),
+  );
+  const asked = ["BTCUSD", "btcusd", "BtcUsd", "ethusd"].map((market) => reads.get(market));
+  expect(await Promise.all(asked)).toEqual(["BTCUSD", "btcusd", "btcusd", "ethusd"]);
+  expect(started).toEqual(["BTCUSD", "ethusd", "btcusd"]);
+});
+
 test("a failed read fails only for the calls that shared it", async () => {
   const { reads, started } = held();
   const first = reads.get("BTCUSD");
