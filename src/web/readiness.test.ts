@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { watchReadiness } from "./readiness.ts";
 
 test("what does not answer in time counts as missing, is not asked a second time meanwhile, and may come back", async () => {
@@ -12,4 +12,16 @@ test("what does not answer in time counts as missing, is not asked a second time
   const next = missing();
   expect(asked).toHaveLength(1);
   expect(await next).toEqual([]);
+});
+
+test("a check has two seconds", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const missing = watchReadiness({ database: () => new Promise(() => undefined) });
+  const answers: unknown[] = [];
+  void missing().then((names) => answers.push(names));
+  await vi.advanceTimersByTimeAsync(1_999);
+  expect(answers).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(answers).toEqual([["database"]]);
 });

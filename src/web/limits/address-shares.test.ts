@@ -52,3 +52,11 @@ test("a new connection replaces one of the address with the most, compared by th
   expect(surplus(other)).toBe(undefined);
   expect(surplus("2001:db8:0:1::2")).toBe("other");
 });
+
+test("a newcomer looks at 32 places, and the next one at those behind them", () => {
+  const shares = new Shares<string>(100);
+  for (let at = 0; at < 32; at += 1) shares.take("203.0.113.1", "kept");
+  shares.take("203.0.113.1", "idle");
+  const surplus = () => shares.findSurplus("203.0.113.2", (holder) => holder === "idle");
+  expect([surplus(), surplus()]).toEqual([undefined, "idle"]);
+});

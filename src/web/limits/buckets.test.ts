@@ -24,6 +24,16 @@ test("new callers share one bucket when the table is full, and known callers kee
   expect(buckets.take("a", 1)).toMatchObject({ taken: true, remaining: 1 });
 });
 
+test("what is spent besides is taken from the bucket that the request was taken from", () => {
+  const buckets = new Buckets(0.01, 2);
+  const remaining = (key: string) => buckets.take(key, 0).remaining;
+  expect([remaining("a"), remaining("b"), remaining("stranger")]).toEqual([2, 2, 2]);
+  buckets.spend("a", 0, 1);
+  buckets.spend("stranger", 0, 2);
+  expect(buckets.size).toBe(3);
+  expect([remaining("a"), remaining("b"), buckets.take("another stranger", 0).taken]).toEqual([0, 1, false]);
+});
+
 test("buckets that are full again make room, a few with each newcomer", () => {
   const buckets = new Buckets(1, 1_000);
   for (let i = 0; i < 1_000; i += 1) buckets.take(`early ${i}`, 0);

@@ -79,10 +79,20 @@ test("a request would be admitted at once while its caller has places left and n
   expect(admits()).toEqual([true, true]);
 });
 
+test("no request would be admitted at once for which there is no room", async () => {
+  const { turnstile, come, news } = start({ most: 4 });
+  await come("aa");
+  expect([turnstile.admitsAtOnce("a"), turnstile.admitsAtOnce("b")]).toEqual([false, true]);
+  await come("a");
+  expect(news()).toBe("a a no a");
+});
+
 test("a caller counts as present between its requests, and for a second after the last", async () => {
-  const { clock, come, leave, news } = start();
+  const { clock, come, leave, news } = start({ maxWaitMs: 10_000 });
   await come("b");
   await come("aaaaa");
+  // Since the end of the last one, however long that took.
+  clock.now += 5_000;
   await leave("b");
   clock.now += 999;
   await leave("a");
@@ -174,6 +184,10 @@ test("every wait has a maximum, also when no request ends", async () => {
   await expect.poll(news, SOON).toBe("no a");
   clock.now += 1_900;
   await expect.poll(news, SOON).toBe("no a");
+  // The line was empty, and somebody waits again.
+  await come("a");
+  clock.now += 2_000;
+  await expect.poll(news, SOON).toBe("no a");
 });
 
 test("a pause before anybody waits does not slow the pace of the line", async () => {
@@ -206,6 +220,16 @@ test("when the others have left, a waiting caller gets the whole capacity at onc
   expect(news()).toBe("a a a a a");
 });
 
+test("so it does when no request of it ends", async () => {
+  const { clock, come, leave, news } = start({ alone: 6 });
+  await come("b");
+  await come("aaaaaaaa");
+  await leave("b");
+  expect(news()).toBe("b a a");
+  clock.now += 1_000;
+  await expect.poll(news, SOON).toBe("a a a a");
+});
+
 test("to leave without having come in is a bug", async () => {
   const { turnstile, come, leave } = start();
   const leaving = "a request that ends was admitted";
@@ -213,6 +237,18 @@ test("to leave without having come in is a bug", async () => {
   await come("a");
   await leave("a");
   expect(() => turnstile.leave("a")).toThrow(leaving);
+});
+
+test("a caller is not forgotten while a request of it runs or waits, however long", async () => {
+  const { clock, come, leave, news } = start({ atOnce: 1 });
+  await come("ab");
+  clock.now += 1_500;
+  await come("c");
+  expect(news()).toBe("a");
+  await leave("a");
+  await leave("b");
+  await leave("c");
+  expect(news()).toBe("b c");
 });
 
 test("callers that are no longer present are forgotten", async () => {
@@ -290,6 +326,25 @@ test("a request keeps its place while its caller rests", async () => {
     [
       ["a", 70],
       ["b", 80],
+    ],
+  ]);
+});
+
+test("who rests is told how long the work took, also if it failed", async () => {
+  const asked: [string, number][] = [];
+  const { turnstile, clock } = start({ rests: { restMs: (...took) => asked.push(took) * 0 } });
+  const work = (tookMs: number) => async (): Promise<string> => {
+    clock.now += tookMs;
+    if (tookMs > 100) throw new Error("too long");
+    return "done";
+  };
+  expect(await turnstile.run("a", work(70))).toBe("done");
+  await expect(turnstile.run("b", work(250))).rejects.toThrow("too long");
+  expect([turnstile.size, asked]).toEqual([
+    0,
+    [
+      ["a", 70],
+      ["b", 250],
     ],
   ]);
 });
