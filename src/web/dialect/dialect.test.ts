@@ -23,6 +23,20 @@ test("words may take each other's places, and follow one another in a chain", ()
   expect(OWN_DIALECT.isOwn).toBe(true);
 });
 
+test("each kind has its own words, and one word of any kind is enough for another dialect", () => {
+  const kinds = ["assets", "enums", "markets", "scopes", "problemTitles"] as const;
+  for (const kind of kinds) {
+    const dialect = createDialect({ ...OWN_WORDS, [kind]: words({ OURS: "THEIRS" }) });
+    const given = kinds.map((other) => dialect[other].given("OURS"));
+    expect([given, dialect.isOwn]).toEqual([kinds.map((other) => (other === kind ? "THEIRS" : "OURS")), false]);
+  }
+  expect(createDialect({ ...OWN_WORDS, paths: words(PATHS) }).isOwn).toBe(false);
+  expect(createDialect({ ...OWN_WORDS, problemTypes: "urn:problem:" })).toMatchObject({
+    isOwn: false,
+    problemTypes: "urn:problem:",
+  });
+});
+
 const PATHS = {
   "/v2/transfer/platform": "/v2/transfer/paxos",
   "/v2/events/{id}": "/v2/news/{id}",
@@ -34,6 +48,7 @@ test.each([
   ["/v2/transfer/paxos", "/v2/transfer/platform"],
   ["/v2/transfer/paxos?a=/v2/transfer/paxos", "/v2/transfer/platform?a=/v2/transfer/paxos"],
   ["http://example.com/v2/transfer/paxos#a", "/v2/transfer/platform#a"],
+  ["HTTPS://EXAMPLE.COM/v2/transfer/paxos", "/v2/transfer/platform"],
   ["/v2/transfer/p%61xos", "/v2/transfer/platform"],
   ["/v2/transfer/platform", "/v2/transfer/paxos"],
   ["/v2/transfer/pl%61tform", "/v2/transfer/paxos"],
@@ -48,4 +63,15 @@ test.each([
 ])("a request for %s is routed to %s", (sent, routed) => {
   const { paths } = createDialect({ ...OWN_WORDS, paths: words(PATHS) });
   expect(paths?.taken(sent)).toBe(routed);
+});
+
+test("the path of a route is documented as callers know it, also that which another one has taken the place of", () => {
+  const { paths } = createDialect({ ...OWN_WORDS, paths: words(PATHS) });
+  const given = ["/v2/events/{id}", "/v2/transfer/platform", "/v2/transfer/paxos", "/v2/profiles"];
+  expect(given.map((ours) => paths?.given(ours))).toEqual([
+    "/v2/news/{id}",
+    "/v2/transfer/paxos",
+    "/v2/transfer/platform",
+    "/v2/profiles",
+  ]);
 });
