@@ -115,12 +115,16 @@ test("a connection ends for no newcomer while a request on it is under way, or w
   expect(dropped).toEqual([{ count: 1, address: "203.0.113.1", reason: "idle while others need connections" }]);
 });
 
-test("an address that has many connections keeps 64 idle ones on which a good token was shown", async () => {
+test("an address that has many connections keeps 64 on which a good token was shown, those with a request among them", async () => {
   const { server } = silentServer(undefined, 200);
   const first = Array.from({ length: 95 }, () => arrive(server, "203.0.113.1"));
   for (const socket of first) noteValidToken(socket as Socket, "acme");
+  const busy = first.slice(0, 10);
+  for (const socket of busy) socket.push(REQUEST);
+  await new Promise(setImmediate);
   const others = Array.from({ length: 400 }, (_, at) => arrive(server, `198.51.100.${at % 200}`));
   expect(first.filter(({ destroyed }) => !destroyed)).toHaveLength(64);
+  expect(busy.filter(({ destroyed }) => destroyed)).toEqual([]);
   expect(others.filter(({ destroyed }) => !destroyed)).toHaveLength(190 - 64);
 });
 
@@ -162,6 +166,10 @@ test("of an address 128 requests may wait behind others on their connections, an
   const other = arrive(server, "203.0.113.10");
   other.push(REQUEST.repeat(16));
   await until("the other's have come", () => asked() === 8 * 16 + 9 + 1 + 16);
+  // Many callers may share the address of a proxy.
+  const proxied = Array.from({ length: 10 }, () => arrive(server, "127.0.0.1"));
+  for (const socket of proxied) socket.push(REQUEST.repeat(16));
+  await until("all of theirs have come", () => asked() === 8 * 16 + 9 + 1 + 16 + 10 * 16);
 });
 
 test.each([

@@ -50,7 +50,8 @@ test("an address that floods again soon after a block is blocked for twice as lo
   const floods = new Floods();
   const address = "203.0.113.9";
   const blockedFor = (): number => {
-    for (let i = 0; i < 3; i += 1) floods.add(address);
+    // The further ones, while it is blocked, change nothing.
+    for (let i = 0; i < 6; i += 1) floods.add(address);
     let seconds = 0;
     for (; floods.isBlocked(address); seconds += 1) vi.advanceTimersByTime(1_000);
     return seconds;

@@ -126,16 +126,20 @@ test("who opens and closes connections without an end takes no turns with those 
   expect(waitsOf(pace, 20, ONE)).toEqual(new Array<number>(20).fill(0));
 });
 
-test("all addresses of an IPv6 network of 64 bits share one pace", () => {
-  const server = createServer({ ServerResponse: TrackedResponse });
+test("all addresses of an IPv6 network of 64 bits share one pace, on all servers of the process", () => {
   const dropped: Dropped[] = [];
-  boundConnections(server, { most: 2_000, isShared: () => false, onDropped: (some) => dropped.push(some) });
-  const arrive = (remoteAddress: string): Duplex => {
+  const handshakes = new HandshakePace();
+  const servers = [1, 2].map(() => createServer({ ServerResponse: TrackedResponse }));
+  for (const server of servers) {
+    const onDropped = (some: Dropped): unknown => dropped.push(some);
+    boundConnections(server, { most: 2_000, isShared: () => false, onDropped, handshakes });
+  }
+  const arrive = (remoteAddress: string, at = 0): Duplex => {
     const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress });
-    server.emit("connection", socket);
+    servers[at < 260 ? 0 : 1]?.emit("connection", socket);
     return socket;
   };
-  const open = Array.from({ length: 530 }, (_, at) => arrive(`2001:db8:0:1::${at.toString(16)}`));
+  const open = Array.from({ length: 530 }, (_, at) => arrive(`2001:db8:0:1::${at.toString(16)}`, at));
   expect(open.filter(({ destroyed }) => destroyed)).toHaveLength(10);
   const reason = "too many TLS handshakes from one address";
   expect(dropped).toEqual([{ count: 1, address: "2001:db8:0:1::208", reason }]);

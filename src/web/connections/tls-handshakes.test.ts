@@ -50,6 +50,9 @@ test("a handshake that does not end ends its connection, and blocks its address"
   socket.resume().write(Buffer.concat([record, Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(10_000)]));
   await once(socket, "close");
   expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "an endless TLS handshake" }]);
+  const again = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
+  onTestFinished(() => void again.destroy());
+  await once(again.resume(), "close");
 });
 
 test("what is sent after the handshake is not counted as part of it", async () => {

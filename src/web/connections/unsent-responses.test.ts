@@ -35,8 +35,11 @@ test("a caller below its fair share finds room, at the expense of the one with t
   const add = (caller: string, bytes: number) => answers.add(caller, bytes, () => cutOff.push(caller));
   for (const caller of ["first", "second"]) while (answers.makeRoomFor(caller, 10 * KIB)) add(caller, 10 * KIB);
   expect([answers.bytes, cutOff]).toEqual([750 * KIB, []]);
-  expect([answers.hasRoomFor("client", 300 * KIB), answers.makeRoomFor("client", 300 * KIB)]).toEqual([true, true]);
-  add("client", 300 * KIB);
+  // Its share is a third, whether it has some already or not.
+  for (const bytes of [50 * KIB, 250 * KIB]) {
+    expect([answers.hasRoomFor("client", bytes), answers.makeRoomFor("client", bytes)]).toEqual([true, true]);
+    add("client", bytes);
+  }
   expect([answers.bytes, cutOff]).toEqual([1_000 * KIB, new Array(5).fill("first")]);
   // More than its share is rejected, and costs nobody anything.
   expect([answers.hasRoomFor("client", 40 * KIB), answers.makeRoomFor("client", 40 * KIB)]).toEqual([false, false]);
