@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { createServer as createHttpsServer } from "node:https";
+import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   certificate,
@@ -65,6 +67,25 @@ describe("a request", () => {
     server.closeIdleConnections();
     expect(await post(`http://receiver.example:${port}/`)).toEqual(OK);
     expect(received).toHaveLength(2);
+  });
+
+  test("is sent again on a new connection, however many idle ones the receiver would end", async () => {
+    let [made, ended] = [0, 0];
+    const server = createServer(async (socket) => {
+      made += 1;
+      await once(socket, "data");
+      // Until the second one has come, too: so each has a connection.
+      while (made < 2) await new Promise(setImmediate);
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+      await once(socket, "data");
+      ended += 1;
+      socket.destroy();
+    });
+    const url = `http://receiver.example:${await listening(server)}/`;
+    const { post } = outgoing();
+    expect(await Promise.all([post(url), post(url)])).toEqual([OK, OK]);
+    expect(await post(url)).toEqual(OK);
+    expect([made, ended]).toEqual([3, 1]);
   });
 
   test("over TLS arrives if certificate and name are right", async () => {
