@@ -211,7 +211,7 @@ test("what fails, or whose caller disconnects, is an error of its span, without 
   const failed = new RangeError("hunter2");
   for (const error of [failed, new Unavailable("the database cannot be reached")])
     traces.lane.onExecute({} as never, Promise.reject(error));
-  const inFlight = { market: "BTCUSD", startedMs: performance.now() };
+  const inFlight = { market: "BTCUSD", startedMs: performance.now() - 5_000 };
   const round = traces.aroundRound(inFlight, () => Promise.reject(failed));
   await expect(round).rejects.toBe(failed);
   const names = ["GET /broken", "GET /held", "lane.execute", "engine.round"];
@@ -222,6 +222,8 @@ test("what fails, or whose caller disconnects, is an error of its span, without 
       .filter(({ name }) => names.includes(name));
   await until("all have ended", () => found().length === 5);
   const told = found().map(({ name, status, attributes }) => [name, status, attributes["http.response.status_code"]]);
+  // It began when the engine looked for work.
+  expect(Math.round(milliseconds(named(found(), "engine.round").duration) / 5_000)).toBe(1);
   const code = SpanStatusCode.ERROR;
   expect(told).toHaveLength(5);
   expect(told).toEqual(

@@ -1,5 +1,4 @@
-import { expect, test } from "vitest";
-import { pause } from "../../std/pause.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { type DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 
 const SNAPSHOT: DatabaseSnapshot = {
@@ -55,13 +54,24 @@ test("after a failed read there is no snapshot, and the next refresh reads again
   expect([watch.snapshot, pending.length]).toEqual([SNAPSHOT, 2]);
 });
 
-test("an old snapshot is not used", async () => {
+test("a snapshot is used for ten seconds, and a read is waited for half a second", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   const { pending, read } = reads();
-  const watch = new DatabaseWatch(read, 20);
+  const watch = new DatabaseWatch(read);
   const first = watch.refresh();
   pending[0]?.resolve(SNAPSHOT);
   await first;
-  await pause(40);
+  vi.advanceTimersByTime(9_999);
   await watch.refresh();
+  expect([watch.snapshot, pending.length]).toEqual([SNAPSHOT, 1]);
+  vi.advanceTimersByTime(1);
+  let isOver = false;
+  const second = watch.refresh().then(() => (isOver = true));
+  await vi.advanceTimersByTimeAsync(499);
+  expect([isOver, pending.length]).toEqual([false, 2]);
+  await vi.advanceTimersByTimeAsync(1);
+  await second;
+  // The old one is not used any more.
   expect([watch.snapshot, pending.length]).toEqual([undefined, 2]);
 });

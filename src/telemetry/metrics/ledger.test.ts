@@ -1,3 +1,4 @@
+import pg from "pg";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import type { CommittedBatch, LaneEvent } from "../../ledger/writer/lane-options.ts";
@@ -25,7 +26,9 @@ test("failed batches are counted by cause, and recoveries with the batches that 
   const failed = (error: Error): LaneEvent => ({ kind: "batch_failed", slot: 1, n: 1n, error, isContention: false });
   const away = new DatabaseAway("the database cannot be reached");
   const lines = await served((metrics) => {
-    for (const error of [away, away, new DatabaseReadOnly(away), new Error("a bug")])
+    const sent = Object.assign(new pg.DatabaseError("as the server words it", 0, "error"), { code: "23514" });
+    const named = Object.assign(new pg.DatabaseError("the same", 0, "error"), { code: "23514", constraint: "in_time" });
+    for (const error of [away, away, new DatabaseReadOnly(away), sent, named, new Error("a bug")])
       metrics.onLaneEvent(failed(error));
     metrics.onLaneEvent({ kind: "recovered", slot: 1, committed: 5, again: 3, voided: 2 });
     metrics.onLaneEvent({ kind: "command_failed", error: new Error("a bug") });
@@ -33,6 +36,8 @@ test("failed batches are counted by cause, and recoveries with the batches that 
   expect(lines).toEqual([
     'parbook_lane_batches_failed_total{cause="database_away"} 2',
     'parbook_lane_batches_failed_total{cause="read_only"} 1',
+    'parbook_lane_batches_failed_total{cause="23514"} 1',
+    'parbook_lane_batches_failed_total{cause="in_time"} 1',
     'parbook_lane_batches_failed_total{cause="other"} 1',
     "parbook_lane_recoveries_total 1",
     "parbook_lane_batches_void_total 2",

@@ -102,3 +102,35 @@ test("a request is timed in seconds, and one whose caller disconnected early is 
     await server.close();
   }
 });
+
+test("unknown paths and methods share one name each, and rates that were passed are counted by caller", async () => {
+  const registry = new Registry();
+  const metrics = new RequestMetrics(registry);
+  const server = fastify();
+  onTestFinished(() => server.close());
+  metrics.watch("auth", server);
+  server.get("/toys/:id", async () => ({}));
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  for (const [path, method] of [
+    ["/toys/1", "GET"],
+    ["/toys/2", "GET"],
+    ["/nowhere", "GET"],
+    ["/elsewhere", "PROPFIND"],
+    ["/toys/1", "LOCK"],
+  ] as const)
+    await (await fetch(url + path, { method })).text();
+  metrics.limited({ rate: "token", caller: "client" });
+  metrics.limited({ rate: "token", caller: "address" });
+  metrics.limited({ rate: "token", caller: "address" });
+  const served = async (): Promise<string[]> =>
+    (await registry.metrics()).split("\n").filter((line) => /^parbook_(http_request_.*_count|rate_limited)/.test(line));
+  await until("all are counted", async () => (await served()).join().includes('"other",status="404"} 2'));
+  const count = (labels: string): string => `parbook_http_request_duration_seconds_count{server="auth",${labels}}`;
+  expect(await served()).toEqual([
+    `${count('route="/toys/:id",method="GET",status="200"')} 2`,
+    `${count('route="none",method="GET",status="404"')} 1`,
+    `${count('route="none",method="other",status="404"')} 2`,
+    'parbook_rate_limited_total{rate="token",caller="client"} 1',
+    'parbook_rate_limited_total{rate="token",caller="address"} 2',
+  ]);
+});

@@ -12,6 +12,7 @@ test("attempts are timed by outcome; events are counted that were accepted, and 
   metrics.onDeliveryEvent({ kind: "leading" });
   metrics.onDeliveryEvent({ kind: "attempted", webhookId, outcome: "accepted", events: 7, ms: 20 });
   metrics.onDeliveryEvent({ kind: "attempted", webhookId, outcome: "failed", events: 7, ms: 15_000 });
+  metrics.onDeliveryEvent({ kind: "attempted", webhookId, outcome: "gone", events: 7, ms: 30 });
   metrics.onDeliveryEvent({ kind: "disabled", webhook: undefined as never, reason: "gone" });
   metrics.onDeliveryEvent({ kind: "expired", webhookId, from: 5n, to: 9n });
   metrics.onDeliveryEvent({ kind: "failed", error: new Error("away") });
@@ -25,6 +26,8 @@ test("attempts are timed by outcome; events are counted that were accepted, and 
     'parbook_webhook_attempt_seconds_count{outcome="accepted"} 1',
     'parbook_webhook_attempt_seconds_sum{outcome="failed"} 15',
     'parbook_webhook_attempt_seconds_count{outcome="failed"} 1',
+    'parbook_webhook_attempt_seconds_sum{outcome="gone"} 0.03',
+    'parbook_webhook_attempt_seconds_count{outcome="gone"} 1',
     "parbook_webhook_events_accepted_total 7",
     'parbook_webhooks_disabled_total{reason="gone"} 1',
     "parbook_webhook_events_expired_total 5",
