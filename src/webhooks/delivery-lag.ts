@@ -3,7 +3,7 @@ import type { Queryable } from "../postgres/database.ts";
 export interface DeliveryLag {
   /**
    * How long the oldest event that was not posted yet has waited, of the webhooks whose receivers accept; 0 when there is
-   * none. Events that are tried again, and what waits for them, are in `open`.
+   * none. Events that are tried again, and what waits for them, are in `open`. To those of a disabled customer nothing is posted.
    */
   readonly lagMs: number;
   /** Active webhooks whose receivers have accepted nothing since they began to fail, and for how long the first of them. */
@@ -23,6 +23,7 @@ export async function readDeliveryLag(database: Queryable): Promise<DeliveryLag>
             (extract(epoch from clock_timestamp() - min(p.failing_since)) * 1000)::float8 as failing_for
        from webhook w
             join webhook_progress p on p.webhook_id = w.id
+            join customer c on c.id = w.customer_id and c.disabled_at is null
             left join lateral (select at, first_number + count as behind from event
                                 where customer_id = w.customer_id and first_number <= p.read_to + 1
                                 order by first_number desc limit 1) e

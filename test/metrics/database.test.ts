@@ -231,5 +231,9 @@ test("webhooks lag by their oldest event that was not posted; those that fail ar
   );
   const { lagMs, failingMs, ...counted } = await readDeliveryLag(db.database);
   expect([lagMs, failingMs].map((ms) => Math.round(ms / 100_000))).toEqual([3, 10]);
-  expect(counted).toEqual({ failing: 1, open: { RETRYING: 1, BLOCKED: 2, UNDELIVERED: 1 } });
+  const open = { RETRYING: 1, BLOCKED: 2, UNDELIVERED: 1 };
+  expect(counted).toEqual({ failing: 1, open });
+  // Nothing is posted while the customer is disabled, and no node can change that.
+  await db.owner.rows("update customer set disabled_at = now() where id = $1", [customer]);
+  expect(await readDeliveryLag(db.database)).toEqual({ lagMs: 0, failing: 0, failingMs: 0, open });
 });
