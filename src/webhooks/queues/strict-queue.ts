@@ -95,7 +95,7 @@ export class StrictQueue<Event extends ReadEvent> implements DeliveryQueue<Event
     if (!this.#readAhead.onPage(after, page)) return;
     this.#window.push(...page.events);
     if (this.#batchEnd === undefined) this.#beginBatch();
-    else if (this.#readAhead.to >= this.#batchEnd) this.#fitBatch(this.#batchEnd);
+    else if (this.#readAhead.to >= this.#batchEnd || this.#window.length >= PAGE_SIZE) this.#fitBatch(this.#batchEnd);
   }
 
   #beginBatch(): void {
@@ -108,11 +108,14 @@ export class StrictQueue<Event extends ReadEvent> implements DeliveryQueue<Event
     }
   }
 
-  /** The webhook's types may have changed since the batch was begun: it may be empty by now, or too large. */
+  /**
+   * The webhook's types may have changed since the batch was begun: it may be empty by now, or too large. With its former
+   * types no more than it has were read up to its end.
+   */
   #fitBatch(end: bigint): void {
     const events = this.#batch(end);
     if (events.length === 0) this.#endBatch(end);
-    else if (events.length > PAGE_SIZE) this.#beginBatch();
+    else if (events.length > PAGE_SIZE || this.#readAhead.to < end) this.#beginBatch();
   }
 
   #batch(end: bigint): Event[] {
