@@ -49,6 +49,10 @@ interface World {
   webhooks: readonly DeliverableWebhook[];
   isReadable: boolean;
   isWritable: boolean;
+  /** Whether it can be recorded that a webhook was disabled. */
+  isRecordable: boolean;
+  /** Whether nobody has changed a webhook that is to be disabled. */
+  readonly isUnchanged: boolean;
   answer: (webhook: DeliverableWebhook, signal: AbortSignal) => Answer | Promise<Answer>;
   /** The rows of what is tried again, and since when it fails. */
   readonly open: readonly object[];
@@ -60,7 +64,7 @@ interface World {
 
 function deliver(given: Partial<World> = {}) {
   const world: World = {
-    ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, isWritable: true },
+    ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, isWritable: true, isRecordable: true, isUnchanged: true },
     answer: () => answered(204),
     ...{ open: [], failing: new Set<string>(), isKept: true, body: "{}" },
     ...given,
@@ -118,7 +122,7 @@ function deliver(given: Partial<World> = {}) {
       disable: async (...how) => {
         calls.disabled.push(how);
         world.webhooks = [];
-        return true;
+        return world.isUnchanged;
       },
     },
     sender: {
@@ -129,6 +133,7 @@ function deliver(given: Partial<World> = {}) {
     },
     recordDisabled: async () => {
       calls.recordDisabled += 1;
+      if (!world.isRecordable) throw new Error("the ledger is away");
     },
     log: (event) => void log.push(event),
   };
@@ -185,6 +190,23 @@ test("what was disabled is recorded at the beginning, and after each time that a
   await finish();
 });
 
+test("what was disabled is recorded again each second until that has succeeded", async () => {
+  const { world, posted, calls, finish } = deliver({ isRecordable: false });
+  await pass(2_500);
+  expect([calls.recordDisabled, calls.failures.length]).toEqual([3, 1]);
+  world.isRecordable = true;
+  await pass(3_000);
+  expect([posted, calls.recordDisabled, calls.ended]).toEqual([["orders event-1"], 4, [3]]);
+  await finish();
+});
+
+test("a webhook that was changed before it could be disabled is not said to be", async () => {
+  const { log, calls, finish } = deliver({ answer: () => answered(410), isUnchanged: false });
+  await pass(3_000);
+  expect([calls.disabled.length, log.filter(({ kind }) => kind === "disabled")]).toEqual([1, []]);
+  await finish();
+});
+
 test("what is to be tried again and is no longer kept is not, and its row is removed", async () => {
   const open = { webhook_id: WEBHOOK.id, number: "1", object_id: "object 0", status: "RETRYING", attempts: 1 };
   const due = { next_attempt_at: START, last_error: "answered 500" };
@@ -220,6 +242,22 @@ test("what was in flight when somebody else took over is no attempt, and nothing
   expect([posted, log]).toEqual([["orders event-1"], []]);
   const attempts = statements.flatMap(([text, values]) => (text.startsWith("with written as") ? [values[19]] : []));
   expect(attempts.flat()).toEqual([]);
+});
+
+test("what is not answered within five seconds of the end is no attempt", async () => {
+  const hangs = (_: DeliverableWebhook, signal: AbortSignal) =>
+    new Promise<Answer>((resolve) => signal.addEventListener("abort", () => resolve(NO_ANSWER)));
+  const { dispatch, running, log, posted } = deliver({ answer: hangs });
+  let hasEnded = false;
+  void running.then(() => {
+    hasEnded = true;
+  });
+  await pass(100);
+  dispatch.end("waits");
+  await pass(4_900);
+  expect([dispatch.report().inFlight, hasEnded]).toEqual([1, false]);
+  await pass(200);
+  expect([hasEnded, posted, log]).toEqual([true, ["orders event-1"], []]);
 });
 
 test("past the time of its lease a process ends by itself", async () => {
@@ -262,6 +300,21 @@ test("after a failure to read events a webhook rests for a second, and the failu
   expect([events.list.mock.calls.length - before, posted, calls.failures]).toEqual([1, [], [away]]);
   await pass(1_100);
   expect([posted, calls.failures, calls.ended]).toEqual([["orders event-1"], [away], [1]]);
+  await finish();
+});
+
+test("after a failure to read what is tried again a webhook rests for a second, too", async () => {
+  const open = { webhook_id: WEBHOOK.id, number: "1", object_id: "object 0", status: "RETRYING", attempts: 1 };
+  const due = { next_attempt_at: START + 1_000, last_error: "answered 500" };
+  const { events, posted, calls, finish } = deliver({ open: [{ ...open, ...due }] });
+  await pass(900);
+  const away = new Error("the database is away");
+  const before = events.list.mock.calls.length;
+  events.list.mockRejectedValueOnce(away);
+  await pass(1_000);
+  expect([events.list.mock.calls.length - before, posted, calls.failures]).toEqual([1, [], [away]]);
+  await pass(300);
+  expect(posted).toEqual(["orders event-1"]);
   await finish();
 });
 

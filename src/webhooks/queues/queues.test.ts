@@ -177,3 +177,20 @@ test.each(["per_object", "any"] as const)("%s: the place moves on from a post th
   world.finish();
   expect([world.stored.readTo, world.rows.size]).toEqual([6n, 0]);
 });
+
+test.each(["per_object", "any"] as const)(
+  "%s: once its receiver fails little of what was read ahead is kept",
+  (order) => {
+    const world = new World(order);
+    world.publish(Array.from({ length: 25 }, (_, i) => 4 + i));
+    // Begins, and ends.
+    world.read();
+    world.read();
+    expect([world.take(), world.queue.size]).toEqual([true, 25]);
+    world.answer(0, FAILED);
+    // Beside the row of the one that failed.
+    expect(world.queue.size).toBe(10 + 1);
+    world.finish();
+    expect([world.stored.readTo, world.rows.size]).toEqual([25n, 0]);
+  },
+);

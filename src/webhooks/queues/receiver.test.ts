@@ -27,11 +27,13 @@ test("what only fails is tried less and less often, until something is accepted"
   expect(restAfter(FAILED)).toBe(0);
 });
 
-test("a clock that is set back delays the next request by no more than the pace does", () => {
+test("a clock that is set back delays the next request by no more than the pace does, or an hour if the receiver asked", () => {
   const receiver = new Receiver(1, NOTHING_YET);
   receiver.onSent(NOW);
-  const anHourAgo = (NOW - 3_600_000) as Instant;
-  expect(receiver.readyAt(anHourAgo) - anHourAgo).toBe(1_000);
+  const aDayAgo = (NOW - 24 * 3_600_000) as Instant;
+  expect(receiver.readyAt(aDayAgo) - aDayAgo).toBe(1_000);
+  receiver.onOutcome({ ...FAILED, retryAfterMs: 60_000 }, NOW);
+  expect(receiver.readyAt(aDayAgo) - aDayAgo).toBe(3_600_000);
 });
 
 test("as much may be sent at once as in a second, and then as often as its webhook says", () => {
