@@ -58,3 +58,16 @@ test("nothing is recorded of a webhook that its customer has disabled, or remove
   await database.rows("update webhook set disabled_reason = 'gone', disabled_at = now(), deleted_at = now()");
   expect(await recordDisablings({ database, lane })).toEqual([]);
 });
+
+test("however many webhooks the service has disabled, each is recorded", async () => {
+  const { database } = db;
+  await database.rows(
+    `insert into webhook (id, customer_id, name, url, types, body, delivery_order, deliveries_per_second,
+                          disabled_reason, disabled_at, created_at, updated_at, version)
+     select gen_random_uuid(), $1, 'webhook ' || n, 'https://acme.example/events', '{*}', 'thin', 'per_object', 10,
+            'failing', date_trunc('milliseconds', now()), now(), now(), 1 from generate_series(1, 101) n`,
+    [customerId],
+  );
+  expect(await recordDisablings({ database, lane })).toHaveLength(101);
+  expect(await recorded()).toHaveLength(101);
+});

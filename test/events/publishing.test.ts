@@ -173,6 +173,9 @@ test("what never changes has one event, and nothing behind it is searched", asyn
   await publishedEarlier("50 s");
   expect((await events.list({ customerId, objectId: id, after: 0n, limit: 10 })).events).toHaveLength(1);
   await publishedEarlier("-50 s");
+  // Of a time that no clock has, in the year 10889.
+  const never = { customerId, objectId: "ffffffff-ffff-7fff-bfff-ffffffffffff", after: 0n, limit: 10 };
+  expect(await events.list(never)).toMatchObject({ events: [], isLast: true });
 });
 
 test("a filter by profile reads no objects of others, and a search ends when its reader has gone", async () => {

@@ -220,6 +220,7 @@ test("webhooks lag by their oldest event that was not posted; those that fail ar
     return id;
   };
   await webhook("has everything", 7, undefined, 1);
+  expect(await readDeliveryLag(db.database)).toMatchObject({ lagMs: 0 });
   await webhook("in the middle of a row", 4, undefined, 2);
   await webhook("disabled", 0, undefined, null);
   const failing = await webhook("failing", 0, 1_000, 3);

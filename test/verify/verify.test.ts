@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Database } from "../../src/postgres/database.ts";
+import type { Instant } from "../../src/std/clock.ts";
+import { lowestId } from "../../src/std/id.ts";
 import { examine } from "../../src/verify/check.ts";
 import { reserveExamination } from "../../src/verify/ledger/reserve.ts";
+import { findTimesAhead } from "../../src/verify/times-ahead.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -79,4 +82,29 @@ test("the sums over all accounts may take longer than a response is waited for e
   expect(await verified).toMatchObject([{ check: "reserve", broken: 0 }]);
   await database.close();
   await expectBooksBalance(db.database);
+});
+
+test("times that are more than two minutes ahead are noted", async () => {
+  const undone = new Error("nothing of this stays");
+  const trying = db.owner.transaction(async (transaction) => {
+    const notes = async (seconds: number) => {
+      await transaction.rows(
+        "update account set at = now() + $1 * interval '1 s' where (owner_id, asset) = (select owner_id, asset from account limit 1)",
+        [seconds],
+      );
+      await transaction.rows(
+        `insert into conversion (profile_id, id, customer_id, source_asset, target_asset, amount, status, created_at,
+                                 updated_at, version, slot, batch)
+         select gen_random_uuid(), $1, id, 'USD', 'USDG', 1, 'CREATED', now(), now(), 1, 1, 1 from customer limit 1`,
+        [lowestId((Date.now() + seconds * 1_000) as Instant)],
+      );
+      return findTimesAhead(transaction as Database);
+    };
+    expect(await notes(90)).toEqual([]);
+    const ahead = (what: string) =>
+      expect.stringMatching(`^${what} times in the future, up to \\S+Z, 1\\.0 h from now: `);
+    expect(await notes(3_600)).toEqual(["1 accounts have", "conversions have"].map(ahead));
+    throw undone;
+  });
+  await expect(trying).rejects.toMatchObject({ cause: undone });
 });

@@ -303,6 +303,19 @@ test("what has changed is listed for those who deliver, and what is disabled is 
   });
 });
 
+test.each([
+  [ACME, "customer"],
+  [OPERATOR, "operator"],
+])("a webhook says who has disabled it, and since when", async (caller, disabledReason) => {
+  const { id } = await created();
+  const disabledAt = now;
+  const disabled = { status: "DISABLED", disabledReason, disabledAt, updatedAt: disabledAt, version: 2n };
+  expect(await webhooks.disableBy(caller, customerId, id)).toMatchObject({ value: disabled });
+  now = (now + 1) as Instant;
+  for (const again of [ACME, OPERATOR]) unwrap(await webhooks.disableBy(again, customerId, id));
+  expect(await webhooks.find(customerId, id)).toMatchObject(disabled);
+});
+
 test("a webhook with a setting that is not allowed is neither made nor changed", async () => {
   const { id, version } = await created();
   const rule = "is not a whole number from 1 to 100";
