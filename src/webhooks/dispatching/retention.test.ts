@@ -33,11 +33,20 @@ test("what was given up of a customer's events that are no longer kept is remove
     if (text.includes("where customer_id")) removed.push(values);
     return [];
   };
-  const customers = ["acme", "shop"] as CustomerId[];
+  const firstOf = new Map<string, bigint>([
+    ["acme", 5n],
+    ["shop", 1n],
+    // None is kept.
+    ["closed", 0n],
+  ]);
+  const customers = [...firstOf.keys()];
   const database = { rows: async () => customers.map((customer_id) => ({ customer_id })), commits: { rows } };
-  const bounds = async (customer: CustomerId) => ({ first: customer === "acme" ? 5n : 1n, last: 9n });
+  const bounds = async (customer: CustomerId) => ({ first: firstOf.get(customer) ?? expect.fail(customer), last: 9n });
   const events = { list: expect.fail, onNews: expect.fail, bounds };
   const clock = { now: () => Date.parse("2026-11-21T09:30:00Z") as Instant, fault: undefined };
   await new Retention({ database: database as unknown as Database, clock, events }).run();
-  expect(removed).toEqual([["acme", 5n]]);
+  expect(removed).toEqual([
+    ["acme", 5n],
+    ["closed", 10n],
+  ]);
 });

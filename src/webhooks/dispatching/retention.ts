@@ -32,8 +32,10 @@ export class Retention {
     const rows = await removeRowsOfDeleted(database.commits, ROWS_AT_ONCE);
     this.#dueMs = performance.now() + (attempts < ROWS_AT_ONCE && rows < ROWS_AT_ONCE ? HOUR_MS : PAUSE_MS);
     for (const customerId of await listCustomersWithUndelivered(database)) {
-      const { first } = await events.bounds(customerId);
-      if (first > 1n) await removeUndeliveredBefore(database.commits, customerId, first);
+      const { first, last } = await events.bounds(customerId);
+      // Of a customer to whom nothing has happened for so long no event is kept.
+      const firstKept = first === 0n ? last + 1n : first;
+      if (firstKept > 1n) await removeUndeliveredBefore(database.commits, customerId, firstKept);
     }
   }
 }
