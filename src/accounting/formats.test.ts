@@ -201,3 +201,11 @@ test("Beancount reads accounts that are opened once, on the first day, and balan
     lines("; The end: 2 journals, 6 postings."),
   ]);
 });
+
+test("in Beancount a code that is a reserved word, or begins with a digit, has a prefix, and no other", () => {
+  const codes = ["TRUE", "FALSE", "NULL", "1INCH", "TRUEUSD", "USDNULL", "NULLS"] as AssetCode[];
+  const prices = FORMATS.beancount
+    .opening(codes.map((code) => ({ code, kind: "stablecoin" })))
+    .match(/(?<=price )\S+/g);
+  expect(prices).toEqual(["A-TRUE", "A-FALSE", "A-NULL", "A-1INCH", "TRUEUSD", "USDNULL", "NULLS"]);
+});

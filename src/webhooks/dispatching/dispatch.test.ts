@@ -59,13 +59,15 @@ interface World {
   readonly failing: ReadonlySet<string>;
   /** Of each event. */
   readonly body: string;
+  /** How much of its time the thread is busy. */
+  readonly utilization: number;
 }
 
 function deliver(given: Partial<World> = {}) {
   const world: World = {
     ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, isWritable: true, isRecordable: true, isUnchanged: true },
     answer: () => answered(204),
-    ...{ open: [], failing: new Set<string>(), body: "{}" },
+    ...{ open: [], failing: new Set<string>(), body: "{}", utilization: 0 },
     ...given,
   };
   const statements: (readonly [text: string, values: readonly unknown[]])[] = [];
@@ -110,7 +112,7 @@ function deliver(given: Partial<World> = {}) {
       transaction: (work: (own: object) => unknown) => work({ rows }),
     } as unknown as Database,
     clock: { now: () => Date.now() as Instant, fault: undefined },
-    ...{ ids: new IdSource(), holder: "here", events, pace: new Pace({ utilization: 0 }), bodyOf: () => world.body },
+    ...{ ids: new IdSource(), holder: "here", events, pace: new Pace(world), bodyOf: () => world.body },
     webhooks: {
       listActive: async (known): Promise<ActiveWebhooks> => {
         const changed = world.webhooks.filter(({ id, version }) => known.get(id) !== version);
@@ -357,18 +359,27 @@ test("receivers that fail have a turn among four, however much there is for the 
   await finish();
 });
 
+test("while the thread is busy there are fewer deliveries a second", async () => {
+  const { dispatch, finish } = deliver({ utilization: 1 });
+  expect(dispatch.report().mostPerSecond).toBe(2_500);
+  await pass(5_000);
+  expect(dispatch.report().mostPerSecond).toBe(200);
+  await finish();
+});
+
 test("the largest batches of a customer's webhooks are few a second", async () => {
   const webhook = (_: unknown, n: number): DeliverableWebhook => ({
     ...{ ...WEBHOOK, deliveryOrder: "strict", deliveriesPerSecond: 100 },
     id: `0190d5a4-0000-7000-8000-00000000010${n}` as WebhookId,
   });
   const webhooks = Array.from({ length: 10 }, webhook);
-  const { posted, asked, finish } = deliver({ ...{ log: upTo(100_000), webhooks }, body: "x".repeat(10_485) });
+  const { posted, asked, log, finish } = deliver({ ...{ log: upTo(100_000), webhooks }, body: "x".repeat(10_485) });
   await pass(2_000);
   // Twelve have nearly 128 KiB: they count seven times and once, and a customer has 500 a second.
   expect(posted.length).toBeGreaterThan(100);
   expect(posted.length).toBeLessThanOrEqual(Math.ceil((2.1 * 500) / 8) + 1);
   expect(new Set(posted.map((one) => one.split("_")[1]))).toEqual(new Set(["12"]));
+  expect(new Set(log.map((event) => "events" in event && event.events))).toEqual(new Set([12]));
   // One as each is opened; then no more than are posted at once.
   expect(new Set(asked.map(({ limit, mostBytes }) => `${limit} ${mostBytes}`))).toEqual(
     new Set(["1 undefined", "100 131072"]),
