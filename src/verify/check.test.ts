@@ -30,6 +30,7 @@ test("two examinations run at the same time, and their results are in their orde
     tally("two").examined(3);
     tally("shared").examined(1);
     tally("shared").broken("record 2", "is wrong too");
+    tally("one").broken("record 3", "is missing");
     second.open();
   });
   const last = examining(["three"], async () => {
@@ -39,14 +40,15 @@ test("two examinations run at the same time, and their results are in their orde
   const results = await run([first, other, last], { found: (finding) => found.push(finding) });
   const record1 = { check: "shared", record: "record 1", message: "is wrong" };
   const record2 = { check: "shared", record: "record 2", message: "is wrong too" };
+  const record3 = { check: "one", record: "record 3", message: "is missing" };
   expect(results).toEqual([
-    { check: "one", examined: 2, broken: 0, first: undefined },
+    { check: "one", examined: 2, broken: 1, first: record3 },
     { check: "shared", examined: 2, broken: 2, first: record1 },
     { check: "two", examined: 3, broken: 0, first: undefined },
     { check: "three", examined: 0, broken: 0, first: undefined },
   ]);
   // As they are found.
-  expect(found).toEqual([record2, record1]);
+  expect(found).toEqual([record2, record3, record1]);
 });
 
 test("when one fails, the other ends at its next page, no other begins, and the failure is thrown", async () => {

@@ -314,6 +314,10 @@ test.each([
   now = (now + 1) as Instant;
   for (const again of [ACME, OPERATOR]) unwrap(await webhooks.disableBy(again, customerId, id));
   expect(await webhooks.find(customerId, id)).toMatchObject(disabled);
+  const written = await testing.owner.rows("select details from configuration_write where subject = $1 order by at", [
+    id,
+  ]);
+  expect(written.slice(1)).toEqual([{ details: { status: "DISABLED" } }]);
 });
 
 test("a webhook with a setting that is not allowed is neither made nor changed", async () => {
