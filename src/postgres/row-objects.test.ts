@@ -28,6 +28,8 @@ test("statements with other columns, or the same in another order, have objects 
   expect(asObjects({ fields: named("a", "b"), rows: [[1, 2]] })).toStrictEqual([{ a: 1, b: 2 }]);
   expect(asObjects({ fields: named("b", "a"), rows: [[1, 2]] })).toStrictEqual([{ b: 1, a: 2 }]);
   expect(asObjects({ fields: named("a,b"), rows: [[1]] })).toStrictEqual([{ "a,b": 1 }]);
+  expect(asObjects({ fields: named("at", "id"), rows: [[1, 2]] })).toStrictEqual([{ at: 1, id: 2 }]);
+  expect(asObjects({ fields: named("a", "tid"), rows: [[1, 2]] })).toStrictEqual([{ a: 1, tid: 2 }]);
 });
 
 test("a column that occurs twice has its last value, as the driver has it", () => {

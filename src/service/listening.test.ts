@@ -106,6 +106,8 @@ test.each([
   ["EADDRINUSE", "port 80 on 127.0.0.1 is in use: stop what uses it, or set PARBOOK_PORT to another one"],
   ["EACCES", "port 80 on 127.0.0.1 may not be used: set PARBOOK_PORT to another one"],
   ["EADDRNOTAVAIL", "PARBOOK_HOST 127.0.0.1 is not an address of this machine"],
+  // Of a name, while no name server answers.
+  ["EAI_AGAIN", "PARBOOK_HOST 127.0.0.1 is not an address of this machine"],
 ])("an address that cannot be used because of %s is reported with its setting", async (code, line) => {
   const server = { listen: async () => Promise.reject(Object.assign(new Error(code), { code })) };
   await expect(listen(server as never, { ...OF_NODE, port: 80 })).rejects.toThrow(new StartupError(line));

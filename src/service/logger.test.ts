@@ -26,6 +26,7 @@ test("a line has time, level and fields, without secrets, and what is below the 
 test("an error with an attached connection is logged without secrets", () => {
   const cause = Object.assign(new Error("terminating connection"), {
     code: "57P01",
+    constraint: "claim_pkey",
     detail: "Key (ref_id)=(abc) already exists.",
     client: { secretKey: 42, password: "hidden" },
   });
@@ -34,7 +35,10 @@ test("an error with an attached connection is logged without secrets", () => {
     type: "Error",
     message: "the database cannot be reached",
     stack: expect.stringContaining("the database cannot be reached"),
-    cause: { type: "Error", message: "terminating connection", code: "57P01", stack: cause.stack },
+    cause: {
+      ...{ type: "Error", message: "terminating connection", stack: cause.stack },
+      ...{ code: "57P01", constraint: "claim_pkey" },
+    },
   });
 });
 

@@ -73,11 +73,23 @@ test("of a token request the client is whom the token was issued to", async () =
   ]);
 });
 
+test("the time of a response is in milliseconds, with a tenth at most", async () => {
+  const { toy, lines } = await toyWith("record");
+  const startedMs = performance.now();
+  await ask(toy, "/v2/toys");
+  await until("it is logged", () => lines.length === 1);
+  const ms = Number(lines[0]?.ms);
+  expect([ms > 0, ms <= performance.now() - startedMs, Number((ms * 10).toFixed(6)) % 1]).toEqual([true, true, 0]);
+});
+
 test("on a terminal a request is one line, without its query", async () => {
   const { toy, lines } = await toyWith("line");
   await ask(toy, `/v2/toys/${"a".repeat(200)}?secret=hunter2`, { token: null });
   await until("it is logged", () => lines.length === 1);
   expect(lines[0]?.msg).toMatch(/^GET \/v2\/toys\/a{91}\.\.\. \d{3} [\d.]+ ms$/);
+  await ask(toy, `/v2/toys/${"a".repeat(91)}`, { token: null });
+  await until("the longest that is shown in full is logged", () => lines.length === 2);
+  expect(lines[1]?.msg).toMatch(/^GET \/v2\/toys\/a{91} \d{3} /);
 });
 
 test("of a flood of 429 each caller has some lines, which say how many were left out; all else is logged", async () => {

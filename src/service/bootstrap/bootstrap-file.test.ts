@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BootstrapError, readBootstrapFile } from "./bootstrap-file.ts";
+import { BootstrapError, idOf, readBootstrapFile } from "./bootstrap-file.ts";
 
 let directory = "";
 
@@ -67,4 +67,21 @@ test("only the first errors are listed, with a note that there may be more", asy
   const lines = await errorLinesOf({ customers: [{ name: "Acme", ...misspelt }] });
   const first = Array.from({ length: 8 }, (_, at) => `  customers[0].field${at} is not a field of a customer`);
   expect(lines).toEqual([...first, "  there may be more errors"]);
+});
+
+test("the id of an entry without one is the same in each version, or its opening balance would be made again", () => {
+  // A UUID of version 8 with the digits of: printf '["customer","Acme"]' | sha256sum
+  const acme = "1e0e16ac-ebfe-8918-8918-efda815fc81c";
+  expect(idOf("customer", "Acme")).toBe(acme);
+  expect(idOf("profile", acme, "treasury")).toBe("cdd5b4dc-bb69-8f07-8948-f3ad2cc2b4de");
+  expect(idOf("profile", acme, "a", "b")).not.toBe(idOf("profile", acme, "a,b"));
+});
+
+test("a field whose name has the signs of a JSON pointer is named as it stands in the file", async () => {
+  const odd = ["a/b", "c~d", "e~1f"];
+  const balances = Object.fromEntries(odd.map((name) => [name, "-1"]));
+  const customers = [{ name: "Acme", profiles: [{ nickname: "desk", balances }] }];
+  expect(await errorLinesOf({ customers })).toEqual(
+    odd.map((name) => `  customers[0].profiles[0].balances.${name} is not a decimal number such as "1000" or "0.5"`),
+  );
 });

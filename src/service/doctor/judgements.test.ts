@@ -75,6 +75,7 @@ test.each<[Partial<Standbys>, string[]]>([
   [{ connected: 0, confirming: 0 }, ["standby-away: commits wait for ANY 1 (a, b), and no standby is connected"]],
   [{ confirming: 0 }, ["standby-away: commits wait for ANY 1 (a, b), and none of them is connected"]],
   [{ connected: 1, confirming: 1 }, ["one-standby: one standby is connected"]],
+  [{ names: "a", connected: 1, confirming: 1 }, ["one-standby: one standby is connected"]],
   [{ names: "a" }, ["named-standby: synchronous_standby_names names one standby: a"]],
   [{ names: 'FIRST 1 ("a, b")' }, ['named-standby: synchronous_standby_names names one standby: FIRST 1 ("a, b")']],
   [{ names: "*" }, []],
@@ -98,6 +99,7 @@ test.each<[Partial<ServerSettings>, Partial<LogArchive>, string[]]>([
   [{}, {}, []],
   [{ archive_mode: "off" }, {}, ["archive-off: archive_mode is off"]],
   [{ archive_timeout: "0" }, {}, ["archive-unbounded: archive_timeout is 0"]],
+  [{ archive_timeout: "900" }, {}, []],
   [{ archive_timeout: "901" }, {}, ["archive-unbounded: archive_timeout is 901 s"]],
   [{}, { isFailing: true, secondsSinceArchived: 3_600 }, ["archive-fails: the last attempt to archive failed"]],
   // A quiet database has nothing to archive.
@@ -110,6 +112,11 @@ test.each<[Partial<ServerSettings>, Partial<LogArchive>, string[]]>([
   [
     {},
     { secondsSinceArchived: 3_600, current: "00000002000000000000000D" },
+    ["archive-behind: 2 segments wait, and none was archived for 60 minutes"],
+  ],
+  [
+    {},
+    { secondsSinceArchived: 3_600, lastArchived: "0000000200000009000000FF", current: "000000020000000A00000002" },
     ["archive-behind: 2 segments wait, and none was archived for 60 minutes"],
   ],
   [
@@ -156,6 +163,11 @@ test.each<[Partial<ServerSettings>, Partial<Upkeep>, string[]]>([
     {},
     { collation: { stored: "2.36", actual: "2.41" } },
     ['collation: the collation was 2.36 when "ledger" was made, and is 2.41'],
+  ],
+  [
+    {},
+    { collation: { stored: "2.41", actual: "2.36" } },
+    ['collation: the collation was 2.41 when "ledger" was made, and is 2.36'],
   ],
   [{ max_connections: "63" }, {}, []],
   [{ max_connections: "62" }, {}, ["connections: 59 connections are allowed, two nodes and an operator need 60"]],
