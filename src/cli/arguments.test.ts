@@ -119,6 +119,8 @@ test("a customer's name is no id, and differs from another in what can be seen",
     "M\u00fcller & S\u00f6hne",
     "\u{1f7e1}",
   ]);
+  // A sign that some take for another one is not that one.
+  expect(readCustomerName("Acme \u2460 \uff21")).toBe("Acme \u2460 \uff21");
   // Two letters with their accents, each as two characters.
   const decomposed = "Mu\u0308ller & So\u0308hne";
   expect([readCustomerName(decomposed), readCustomer(decomposed)]).toEqual(Array(2).fill("M\u00fcller & S\u00f6hne"));

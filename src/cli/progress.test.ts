@@ -33,10 +33,12 @@ test("a terminal has a bar with the rate and the time left", () => {
 });
 
 test("a line never wraps, however narrow the terminal is", () => {
-  for (const columns of [10, 40, 60, 80]) {
+  // From fewer columns than the text has to more than the bar needs, and a terminal that does not know its size.
+  for (const columns of [...Array.from({ length: 90 }, (_, least) => least + 2), 0]) {
     const lines = written(true, {}, columns).map((text) => stripVTControlCharacters(text).trim());
-    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(columns);
+    expect(Math.max(...lines.map(({ length }) => length)), `${columns}`).toBeLessThan(columns || 80);
   }
+  expect(written(true, {}, 0)).toEqual(written(true, {}, 80));
 });
 
 test("without a terminal there is a line every half a minute", () => {
@@ -71,8 +73,17 @@ test("an estimated total may be too low or too high", () => {
   expect(texts.at(-2)).toBe(bar("[##############################] v: 20 of 20, 40 a second, 0 s left"));
 });
 
+test("of work that has nothing to do all is done", () => {
+  expect(written(true, { total: 0, unit: "rows" }).length).toBeGreaterThan(0);
+  const texts: string[] = [];
+  const stream = { isTTY: true, columns: 80, write: (text: string) => texts.push(text) > 0 };
+  new Progress({ what: "v", total: 0, stream }).end();
+  expect(texts).toEqual([bar("[##############################] v: 0 of 0"), "\n"]);
+});
+
 test.each([
   [2, "1 of 2, 30 a minute, 2 s left"],
+  [60, "1 of 2, 1 a minute, 1 min 0 s left"],
   [100, "1 of 2, 36 an hour, 1 min 40 s left"],
   [3_599, "1 of 2, 1 an hour, 59 min 59 s left"],
   [3_600, "1 of 2, 1 an hour, 1 h 0 min left"],

@@ -7,6 +7,7 @@ test.each([
   ["/srv/pay/2026-11.csv", "/srv/pay/2026-11.csv"],
   ["two words.csv", "'two words.csv'"],
   ["it's $(here).csv", "'it'\\''s $(here).csv'"],
+  ["it's Bob's.csv", "'it'\\''s Bob'\\''s.csv'"],
   ["~/a*b", "'~/a*b'"],
   ["", "''"],
 ])("%s is one word for a shell", (text, word) => {

@@ -37,6 +37,12 @@ test("each screen has the head, and what has failed or is under way has a colour
     { rows: 4 },
   );
   expect(lines.map(({ colour }) => colour)).toEqual(["cyan", "yellow", "red", "cyan", "red", "yellow"]);
+  // A terminal that does not know its size has one head for long.
+  const many = await new EventTable(async () => "Acme").linesOf(
+    Array.from({ length: 49 }, (_, place) => eventOf(place + 1, "order.open")),
+    { rows: 0 },
+  );
+  expect(many.flatMap(({ colour }, place) => (colour === "cyan" ? [place] : []))).toEqual([0, 49]);
 });
 
 test("a narrow terminal shows the end of the object, then none, then a shorter name, and never a line too long", async () => {
@@ -53,6 +59,9 @@ test("a narrow terminal shows the end of the object, then none, then a shorter n
     "TIME (UTC)    CUSTOMER                NUMBER  EVENT                                        OBJECT",
     "09:30:00.007  A customer of 21 ch…         1  transfer.platform_transfer_credit.completed  …00000001",
   ]);
+  // The least that is shown of an object are eight characters.
+  expect((await shown(99)).at(-1)).toMatch(/ {2}…0000001$/);
+  expect((await shown(98)).at(-1)).toMatch(/completed$/);
   // A terminal that does not know its size.
   expect(await shown(0)).toEqual(await shown(127));
   expect(await shown(80)).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readPayout, resultText } from "./payout-file.ts";
+import { isOpenLine, readPayout, resultText } from "./payout-file.ts";
 
 const ID = "0190d5a4-1111-7000-8000-000000000004";
 const HEAD = "ref_id,amount,asset,from_profile_id,to_profile_id";
@@ -27,14 +27,13 @@ test("a line is the body of a transfer, with every column that there may be, and
 });
 
 test("a result has the lines as they were, and what became of each, and is read as it was written", () => {
-  const notes = ["plain", '"a, b"', '"he said ""c"""', '"d\ne"'];
+  const notes = ["plain", '"a, b"', '"he said ""c"""', '"d\ne"', '"f\rg"'];
   const text = [`${HEAD},metadata.note`, ...notes.map((note, i) => `${line(`r-${i}`)},${note}`)].join("\n");
   const payout = readPayout(text);
   const results = [
     { status: "COMPLETED", transferId: ID },
     { status: "REJECTED", detail: 'profile "x", not found' },
     { status: "EXISTS", transferId: ID, detail: "earlier" },
-    undefined,
   ];
   const written = resultText(payout, (each) => results[payout.lines.indexOf(each)]);
   expect(written).toBe(
@@ -44,6 +43,7 @@ test("a result has the lines as they were, and what became of each, and is read 
       `${line("r-1")},"a, b",REJECTED,,"profile ""x"", not found"`,
       `${line("r-2")},"he said ""c""",EXISTS,${ID},earlier`,
       `${line("r-3")},"d\ne",,,`,
+      `${line("r-4")},"f\rg",,,`,
       "",
     ].join("\n"),
   );
@@ -54,6 +54,7 @@ test("a result has the lines as they were, and what became of each, and is read 
     { status: "COMPLETED", transferId: ID, detail: undefined },
     { status: "REJECTED", transferId: undefined, detail: 'profile "x", not found' },
     { status: "EXISTS", transferId: ID, detail: "earlier" },
+    undefined,
     undefined,
   ]);
   expect(resultText(again, ({ result }) => result)).toBe(written);
@@ -66,6 +67,23 @@ test("a ref_id with an invisible character is rejected: once corrected, it would
     'line 3: ref_id "t\u00a0wo" has an invisible character',
   ]);
   expect(payout.lines[2]?.item).toMatchObject({ ref_id: "three" });
+});
+
+test("only what was carried out or was there already is done: all else is sent again", () => {
+  const statuses = ["COMPLETED", "EXISTS", "REJECTED", "NOT_TRIED", "UNKNOWN", "completed", ""];
+  const rows = statuses.map((status, i) => `${line(`r-${i}`)},${status}`);
+  const { lines } = readPayout([`${HEAD},status`, ...rows].join("\n"));
+  expect(lines.filter(isOpenLine).map(({ number }) => statuses[number - 2])).toEqual(statuses.slice(2));
+});
+
+test("of what is wrong each line says all, a text is measured in characters, and what is empty is not repeated", () => {
+  const long = (count: number) => "\u{1f7e1}".repeat(count);
+  const rows = [`${line("")},${long(100)}`, `${line("")},${long(101)}`];
+  expect(readPayout([`${HEAD},metadata.a`, ...rows].join("\n")).wrong).toEqual([
+    "line 2: ref_id is empty",
+    "line 3: ref_id is empty",
+    `line 3: metadata.a ${JSON.stringify(long(50))} has more than 100 characters`,
+  ]);
 });
 
 test("a file without transfers is none", () => {
