@@ -8,6 +8,8 @@ import { startTestService, type TestService } from "../support/service.ts";
 interface Alert {
   readonly name: string;
   readonly expr: string;
+  /** As the runbook has it: a page is urgent at night. */
+  readonly severity: string;
   readonly runbook: string;
 }
 
@@ -23,6 +25,7 @@ function alertsIn(yaml: string): Alert[] {
     .map((rule) => ({
       name: /^\w+/.exec(rule)?.[0] ?? "",
       expr: /^ +expr: (['"])(.+)\1$/m.exec(rule)?.[2] ?? "",
+      severity: /^ +severity: (\w+)$/m.exec(rule)?.[1]?.replace(/^[a-z]/, (letter) => letter.toUpperCase()) ?? "",
       runbook: /^ +runbook_url: (\S+)$/m.exec(rule)?.[1] ?? "",
     }));
 }
@@ -61,12 +64,13 @@ test("every alert rests on metrics that are served", () => {
   }
 });
 
-test("every alert has its section in the runbook, at which it points, with its expression, and every section its alert", () => {
+test("every alert has its section in the runbook, at which it points, with its severity and expression, and every section its alert", () => {
   const sections = runbook.split(/^## /m).slice(1);
   expect(sections.map((section) => /^\w+/.exec(section)?.[0])).toEqual(alerts.map(({ name }) => name));
-  for (const [i, { name, expr, runbook: url }] of alerts.entries()) {
+  for (const [i, { name, expr, severity, runbook: url }] of alerts.entries()) {
     expect(url.endsWith(`/docs/runbook.md#${name.toLowerCase()}`)).toBe(true);
-    expect(sections[i]).toContain(`\`${expr}\``);
+    const [head] = (sections[i] ?? "").replace(":\n", ": ").split("\n\n");
+    expect(head).toBe(`${name}\n${severity}: \`${expr}\``);
     for (const part of ["Means", "Customers", "Look", "Do", "Over"]) expect(sections[i]).toContain(`**${part}`);
     expect(metricsIn(sections[i] ?? "").filter((metric) => !served.has(metric))).toEqual([]);
   }

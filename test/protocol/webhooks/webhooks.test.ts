@@ -26,8 +26,10 @@ let receiver: Server;
 let url: string;
 let status = 204;
 const received: Received[] = [];
+const logged: Readonly<Record<string, unknown>>[] = [];
 beforeAll(async () => {
-  service = await startTestService();
+  const note = (line: string): void => void logged.push(JSON.parse(line));
+  service = await startTestService({}, undefined, undefined, undefined, note);
   receiver = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -191,6 +193,11 @@ test("what was given up counts in its event, and is delivered again on demand", 
   const read = async () => (await call("GET", `/${id}`)).body;
   await until("it is disabled", async () => (await read()).status === "DISABLED");
   expect(await read()).toMatchObject({ disabled_reason: "GONE", disabled_at: TIME });
+  // An operator is told whose it is, and why.
+  const warning = { level: 40, webhook_id: id, customer_id: acme.id, reason: "gone" };
+  const ofIt = () => logged.find(({ msg }) => msg === "a webhook was disabled");
+  await until("it is logged", () => ofIt() !== undefined);
+  expect(ofIt()).toMatchObject(warning);
   status = 204;
   const enabled = await call("POST", `/${id}/enable`, { from: "NOW" });
   expect([enabled.status, enabled.body.status, enabled.body.disabled_reason]).toEqual([200, "ACTIVE", undefined]);
