@@ -1,4 +1,5 @@
 /** The archive of the log: who may use it, and what a restore says of it once the server has left the old timeline. */
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,18 +14,22 @@ const named = (segment: number): string => `0000000100000000${segment.toString(1
 /** `own`: written in its place; `recycled`: with the content of an earlier one; `cut`: its own, and too short. */
 type Kind = "own" | "recycled" | "cut";
 
-/** The gap of an archive whose replay has ended within segment 10. */
-async function gapOf(archived: Readonly<Record<string, Kind>>): Promise<Gap | undefined> {
+/** The history of a timeline that was begun within segment 10 of the first one. */
+const HISTORY = { name: "00000002.history", text: "1\t0/A000150\tno recovery target specified\n" };
+
+/** The gap of an archive whose replay has ended where the new timeline begins. */
+async function gapOf(archived: Readonly<Record<string, Kind>>, history = HISTORY): Promise<Gap | undefined> {
   const place = mkdtempSync(join(tmpdir(), "parbook-archive-"));
   onTestFinished(() => rmSync(place, { recursive: true }));
   const [cluster, archive] = [join(place, "cluster"), join(place, "archive")];
   for (const directory of [cluster, join(cluster, "pg_wal"), archive]) mkdirSync(directory);
-  writeFileSync(join(cluster, "pg_wal", "00000002.history"), "1\t0/A000150\tno recovery target specified\n", {
-    mode: 0o600,
-  });
+  writeFileSync(join(cluster, "pg_wal", HISTORY.name), HISTORY.text, { mode: 0o600 });
+  writeFileSync(join(cluster, "pg_wal", history.name), history.text, { mode: 0o600 });
   for (const [name, kind] of Object.entries(archived)) {
     const header = Buffer.alloc(16);
-    const number = kind === "recycled" ? 1 : Number.parseInt(name.slice(16), 16);
+    // Of 256 segments each the middle of a name counts one.
+    const number =
+      kind === "recycled" ? 1 : Number.parseInt(name.slice(8, 16), 16) * 256 + Number.parseInt(name.slice(16), 16);
     header.writeBigUInt64LE(BigInt(number) * BigInt(SEGMENT_BYTES), 8);
     const path = join(archive, name);
     writeFileSync(path, header);
@@ -58,6 +63,44 @@ test.each<[string, Readonly<Record<string, Kind>>, Gap | undefined]>([
   ["has it and later ones, whole", { [END]: "own", [NEXT]: "own" }, { segment: END, why: "is damaged" }],
 ])("a replay ends within a segment, and the archive %s", async (_what, archived, gap) => {
   expect(await gapOf(archived)).toEqual(gap);
+});
+
+test("a restore of what was restored before ends where the last of its timelines begins, however far that is", async () => {
+  // The first restore was made into the second timeline; the second one has left it, 5 GiB behind.
+  const history = {
+    name: "00000003.history",
+    text: `${HISTORY.text}\n2\t1/FF000150\tbefore 2026-11-21 14:05:00+00\n`,
+  };
+  const [end, next, later] = ["0000000200000001000000FF", "000000020000000200000000", "000000020000000200000001"];
+  expect(await gapOf({ [end]: "own" }, history)).toBe(undefined);
+  expect(await gapOf({ [end]: "own", [later]: "own" }, history)).toEqual({ segment: next, why: "is missing" });
+  expect(await gapOf({ [end]: "own", [next]: "recycled", [later]: "own" }, history)).toEqual({
+    ...{ segment: next, why: "is damaged" },
+  });
+  // Of the timeline that was left before, segments are none of this one's.
+  expect(await gapOf({ [end]: "own", [LATER]: "own" }, history)).toBe(undefined);
+});
+
+test("the server gets whole segments and histories from the archive, and what is too short as if it were not there", async () => {
+  const place = freshPlace();
+  const archive = join(place, "wal");
+  mkdirSync(archive);
+  for (const [name, bytes] of [
+    [END, SEGMENT_BYTES],
+    [NEXT, SEGMENT_BYTES - 1],
+    ["00000002.history", 40],
+  ] as const) {
+    writeFileSync(join(archive, name), "");
+    truncateSync(join(archive, name), bytes);
+  }
+  const { restore_command: command = "" } = await recovering(archive, undefined, undefined);
+  const gets = (name: string): boolean => {
+    // As PostgreSQL does: %f is the name, %p the place for it.
+    const filled = command.replaceAll("%f", name).replaceAll("%p", join(place, "fetched"));
+    return spawnSync("sh", ["-c", filled]).status === 0;
+  };
+  const names = [END, NEXT, LATER, "00000002.history", "00000003.history"];
+  expect(names.map(gets)).toEqual([true, false, false, true, false]);
 });
 
 const NOBODY = { uid: 65534, gid: 65534 };
