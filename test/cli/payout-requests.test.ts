@@ -59,6 +59,26 @@ test("each bulk has the scope, the path and the body that its kind needs, and no
   await expect(stat(join(folder, "bodies.result.csv"))).rejects.toThrow("ENOENT");
 });
 
+test("the result is beside the file, by its name without the ending in whatever letters, and that of a result is itself", async () => {
+  const server = createServer((request, response) => {
+    const isToken = request.url === "/oauth2/token";
+    const body = isToken ? { access_token: "t" } : { items: [{ status: "REJECTED" }] };
+    request.resume().on("end", () => response.end(JSON.stringify(body)));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const resultOf = async (name: string) => {
+    const path = await file(name, HEAD, `default,${PROFILE},1,USD,named-1,`);
+    // With slashes at the end, as they are left over in a script.
+    const { stdout } = await payout(path, `${urlOfServer(server)}//`);
+    return /^Result: (.*)$/m.exec(stdout)?.[1]?.slice(folder.length + 1);
+  };
+  const names = ["PAY.CSV", "pay.csv.txt", "pay.result.csv"];
+  const results: (string | undefined)[] = [];
+  for (const name of names) results.push(await resultOf(name));
+  server.close();
+  expect(results).toEqual(["PAY.result.csv", "pay.csv.txt.result.csv", "pay.result.csv"]);
+});
+
 test("it waits as long as the service says, longer after each attempt, and gives up what cannot pass", async () => {
   const pauses: number[] = [];
   const pausing = vi.spyOn(BulkClient.prototype, "pause").mockImplementation(async (attempt, asked) => {
