@@ -28,6 +28,11 @@ test.each([
   expect(lines.filter((line) => line.includes(rule))).toEqual([]);
 });
 
+test("of a long value that is wrong the first hundred characters are shown", () => {
+  const [line] = linesOf({ PARBOOK_MODE: "x".repeat(101) });
+  expect(line).toBe(`PARBOOK_MODE "${"x".repeat(100)}" is not one of sandbox, production`);
+});
+
 test("each server has a port of its own, unless the system chooses it", () => {
   expect(linesOf({ PARBOOK_AUTH_PORT: "9464", PARBOOK_METRICS_PORT: "9464" })).toEqual([
     "PARBOOK_AUTH_PORT and PARBOOK_METRICS_PORT are both 9464, but each server needs its own port",

@@ -1,8 +1,9 @@
 /** What is examined of the files of a node, as they lie there. */
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import files, { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Instant } from "../../std/clock.ts";
 import { readConfig } from "../config/config.ts";
 import { examine } from "./examine-database.ts";
@@ -37,4 +38,24 @@ test("secrets that others can read, or anybody but the owner can replace, are fo
     finding("secret-files", `${key} has mode 620`, `chmod 600 ${key}`),
     finding("secret-files", `${archive} has mode 755`, `chmod 700 ${archive}`),
   ]);
+});
+
+test("a disk that is nearly full is found, of the data directory and of the archive of the log", async () => {
+  const disks: Readonly<Record<string, number>> = { "/data": 99, "/wal": 50 };
+  const spy = vi
+    .spyOn(files, "statfs")
+    .mockImplementation(async (path) => ({ bavail: disks[String(path)], blocks: 1_000 }) as never);
+  onTestFinished(() => {
+    spy.mockRestore();
+    syncBuiltinESMExports();
+  });
+  syncBuiltinESMExports();
+  const found = async (settings: Readonly<Record<string, string>>) => {
+    const config = readConfig({ PARBOOK_DATA_DIR: "/data", ...settings });
+    const examinations = EXAMINATIONS_OF_MACHINE.filter(({ covers }) => covers.includes("disk"));
+    return (await examine(examinations, { config, now: 0 as Instant })).findings.map(({ what }) => what);
+  };
+  const ofData = "9 % of the disk of /data is free";
+  expect(await found({})).toEqual([ofData]);
+  expect(await found({ PARBOOK_WAL_ARCHIVE: "/wal" })).toEqual([ofData, "5 % of the disk of /wal is free"]);
 });
