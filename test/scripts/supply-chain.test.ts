@@ -58,14 +58,16 @@ test("packages that are pinned, with a checksum and a free licence are fine", as
 
 test("a version that is not exact is found, in overrides too", async () => {
   const manifest = {
-    dependencies: { caret: "^1.0.0", fine: "1.0.0" },
+    dependencies: { caret: "^1.0.0", fine: "1.0.0", renamed: "npm:other@1.0.0" },
     devDependencies: { latest: "latest", git: "github:some/body" },
+    optionalDependencies: { native: "~1.0.0" },
     overrides: { outer: { inner: ">=2" } },
   };
   expect(await findings({ manifest })).toEqual([
     'caret "^1.0.0" in package.json is not one exact version',
     'latest "latest" in package.json is not one exact version',
     'git "github:some/body" in package.json is not one exact version',
+    'native "~1.0.0" in package.json is not one exact version',
     'inner ">=2" in package.json is not one exact version',
   ]);
 });
@@ -77,12 +79,16 @@ test("a package without a checksum, or with a weak one, is found", async () => {
     weak: { integrity: "sha1-abc" },
     "@biomejs/cli-win32-x64": tool,
     "@biomejs/cli-darwin-x64": { ...tool, dev: false },
+    "@biomejs/cli-linux-x64": { ...tool, optional: false },
+    "@biomejs/cli-linux-arm64": { ...tool, integrity: "sha1-abc" },
   };
   const received = "has no checksum in package-lock.json: any content would be accepted";
   expect(await findings({ locked })).toEqual([
     `none@1.0.0 ${received}`,
     `weak@1.0.0 ${received}`,
     `@biomejs/cli-darwin-x64@1.0.0 ${received}`,
+    `@biomejs/cli-linux-x64@1.0.0 ${received}`,
+    `@biomejs/cli-linux-arm64@1.0.0 ${received}`,
   ]);
   const installed = { "@biomejs/cli-win32-x64": { version: "1.0.0", license: "MIT" } };
   expect(await findings({ locked: { "@biomejs/cli-win32-x64": tool }, installed })).toEqual([
@@ -95,12 +101,21 @@ test("an install script is found in the lockfile, on every platform, and in what
     far: { hasInstallScript: true, os: ["aix"] },
     near: {},
     "@embedded-postgres-evil": { hasInstallScript: true },
+    "@scarf/scarf": { hasInstallScript: true },
+    "@scarf/scarf-evil": { hasInstallScript: true },
+    all: {},
   };
-  const installed = { near: { version: "1.0.0", license: "MIT", scripts: { postinstall: "node x.js" } } };
+  const scripts = { preinstall: "node x.js", install: "node y.js", prepare: "tsc", "install:all": "node z.js" };
+  const installed = {
+    near: { version: "1.0.0", license: "MIT", scripts: { postinstall: "node x.js" } },
+    all: { version: "1.0.0", license: "MIT", scripts },
+  };
   expect(await findings({ locked, installed })).toEqual([
     "far@1.0.0 has an install script",
     "near@1.0.0 has a script postinstall",
     "@embedded-postgres-evil@1.0.0 has an install script",
+    "@scarf/scarf-evil@1.0.0 has an install script",
+    "all@1.0.0 has a script preinstall, install",
   ]);
 });
 
