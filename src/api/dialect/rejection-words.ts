@@ -36,6 +36,7 @@ const KINDS: Readonly<Record<KeysOf<DomainRejection>, Kind | "body" | undefined>
   status: "enums",
   targetAsset: "assets",
   tick: undefined,
+  type: "enums",
   value: undefined,
   webhookId: undefined,
 };

@@ -4,6 +4,8 @@ import type { ConversionId } from "../../conversions/conversions.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { amountOf } from "../../money/amount.ts";
 import type { AssetCode } from "../../money/asset.ts";
+import { createDialect, OWN_WORDS } from "../../web/dialect/dialect.ts";
+import { ApiDialect } from "../dialect/api-dialect.ts";
 import { problemBody } from "./problems.ts";
 import { type DomainRejection, problemOf, type Sent } from "./rejection-problems.ts";
 
@@ -110,4 +112,31 @@ test("a profile that cannot be deactivated gets the reason", () => {
   expect(received({ ...rejection, because: "is_default" })).toEqual(
     notEmpty("the DEFAULT profile cannot be deactivated"),
   );
+});
+
+test("a closed order, one that is worth too much and a type of no event are told in the words of a dialect", () => {
+  const words = (...all: string[]) => new Map(all.map((word) => [word, `z_${word}`]));
+  const dialect = createDialect({
+    ...OWN_WORDS,
+    ...{ assets: words("USD"), markets: words("BTCUSD"), enums: words("FILLED", "LIMIT", "order.filled") },
+  });
+  const metaOf = (rejection: DomainRejection) =>
+    problemOf(new ApiDialect(dialect).rejection(rejection, undefined), {}, dialect).meta;
+  expect(metaOf({ code: "order_not_cancellable", status: "FILLED" })).toEqual({ status: "z_FILLED" });
+  const worth = { notionalValue: amountOf("3000000"), maximum: amountOf("2000000") };
+  const order = { market: "BTCUSD" as MarketCode, asset: USD, orderType: "LIMIT" } as const;
+  expect(metaOf({ code: "notional_value_too_large", ...order, ...worth })).toEqual({
+    market: "z_BTCUSD",
+    order_type: "z_LIMIT",
+    order_notional_value: "3000000",
+    max_notional_value: "2000000",
+  });
+  // Our own word, which is none in the dialect: a handler is given the one that it has changed places with.
+  const unknown = {
+    code: "invalid_webhook",
+    field: "types",
+    rule: "which no event is of",
+    type: "z_order.filled",
+  } as const;
+  expect(metaOf(unknown)).toEqual({ errors: [{ field: "types", rule: 'has "order.filled", which no event is of' }] });
 });

@@ -112,8 +112,14 @@ const PROBLEMS: ProblemTable = {
   },
   invalid_webhook: {
     kind: 400,
-    describe: ({ field, value, rule }) =>
-      failureOf([{ field: WEBHOOK_FIELDS[field], rule, ...(value !== undefined && { value: shownValue(value) }) }]),
+    describe: ({ field, value, rule, type }) =>
+      failureOf([
+        {
+          field: WEBHOOK_FIELDS[field],
+          rule: type === undefined ? rule : `has ${JSON.stringify(type)}, ${rule}`,
+          ...(value !== undefined && { value: shownValue(value) }),
+        },
+      ]),
   },
   market_unavailable: {
     kind: "unavailable-market",

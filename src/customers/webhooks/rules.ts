@@ -23,6 +23,8 @@ export interface InvalidWebhook extends Rejection {
   readonly value?: string | number;
   /** A sentence without its subject, such as "is required". */
   readonly rule: string;
+  /** The entry of `types` that the rule is about, if it is about one. */
+  readonly type?: string;
 }
 
 export interface WebhookRules {
@@ -57,7 +59,8 @@ export function checkWebhook(
   return firstOf(
     failing("name", ruleOfName(name), name),
     failing("url", ruleOfUrl(url, rules), url),
-    failing("types", ruleOfTypes(types, rules.eventTypes)),
+    failing("types", ruleOfTypes(types)),
+    unknownType(types, rules),
     failing("deliveriesPerSecond", ruleOfRate(deliveriesPerSecond), deliveriesPerSecond),
     ...(receiverAccess === undefined ? [] : failingAccess(receiverAccess, receiverSecret, keepsSecret, rules)),
   );
@@ -104,13 +107,17 @@ function ruleOfUrl(url: string, { judgeUrl }: WebhookRules): string | undefined 
   return why === undefined ? undefined : `is not accepted: ${why}`;
 }
 
-function ruleOfTypes(types: readonly string[], known: readonly string[]): string | undefined {
+function ruleOfTypes(types: readonly string[]): string | undefined {
   if (types.length === 0 || types.length > MOST_TYPES) return `is not 1 to ${MOST_TYPES} types`;
-  if (new Set(types).size < types.length) return "has a type twice";
-  const unknown = types.find((type) => !known.some((one) => isOfType(one, type)));
-  return unknown === undefined
+  return new Set(types).size < types.length ? "has a type twice" : undefined;
+}
+
+function unknownType(types: readonly string[], { eventTypes }: WebhookRules): InvalidWebhook | undefined {
+  const type = types.find((entry) => !eventTypes.some((one) => isOfType(one, entry)));
+  const rule = "which no event is of: a type, transfer.* or *";
+  return type === undefined
     ? undefined
-    : `has ${JSON.stringify(unknown.slice(0, TYPE_MAX_LENGTH))}, which no event is of: a type, transfer.* or *`;
+    : { code: "invalid_webhook", field: "types", rule, type: type.slice(0, TYPE_MAX_LENGTH) };
 }
 
 function ruleOfRate(rate: number): string | undefined {
