@@ -319,13 +319,13 @@ test("while the thread is busy, streams that catch up rest for four times as lon
   expect((performance.now() - began) / 20).toBeGreaterThan(35);
 });
 
-test("however many streams search for what is rare, two do at a time, and rest for half of it", async () => {
+test("however many streams of however many customers search for what is rare, two do at a time, and rest for half of it", async () => {
   const { log, running } = endlessSearch(20);
-  const url = await start(log);
+  const url = await start(log, {}, async (customer) => ({ ...READER, customerId: customer as never }));
   const searching = new URL(url);
   searching.search = OF_PROFILE;
   const startedMs = performance.now();
-  await Promise.all(Array.from({ length: 20 }, () => read(searching)));
+  await Promise.all(Array.from({ length: 20 }, (_, i) => read(searching, 0, `customer-${i % 3}`)));
   const others = await read(url, 9_999_999_999_990);
   await until("another stream has its events", () => numbersIn(others).length === 10);
   await until("they have searched for a while", () => running.pages > 20);
@@ -364,6 +364,24 @@ test("a search does not rest because another customer's took long", async () => 
   const reader = await read(url, 4, "other");
   await until("the other has its event", () => numbersIn(reader).includes(5));
   expect(performance.now() - startedMs).toBeLessThan(400);
+});
+
+test("a stream without events shows every 15 seconds that it is alive", async () => {
+  const log = new Log();
+  log.grow(3);
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const reader = await read(await start(log), 3);
+  for (const times of [1, 2, 3]) {
+    while (log.reads < times) await new Promise(setImmediate);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    vi.advanceTimersByTime(14_999);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    expect(numbersIn(reader)).toHaveLength(times - 1);
+    vi.advanceTimersByTime(1);
+    while (numbersIn(reader).length < times) await new Promise(setImmediate);
+  }
+  expect(reader.text).toBe(`retry: 1000\n\n${"id: 3\n\n".repeat(3)}`);
 });
 
 test("a reader learns how far a long search has come", async () => {
