@@ -1,6 +1,6 @@
 /** Lists of made-up events: how a request that may wait searches. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { ask, GRANT, startToyApi } from "../../../test/support/http/toy-api.ts";
+import { ask, GRANT, problem, startToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import type { EventFilter, Events } from "../../events/events.ts";
 import { pause } from "../../std/pause.ts";
@@ -12,12 +12,13 @@ const MOST = { all: 10, ofCustomer: 10, ofClient: 10, ofAddress: 10 };
 
 test("a request that may wait is answered at once while there is more to be searched, and says how far it has come", async () => {
   const searched: bigint[] = [];
+  let last = 1_000_000n;
   const events: Pick<Events, "list" | "bounds" | "onNews"> = {
     list: async ({ after }: EventFilter) => {
       searched.push(after);
       return { events: [], searchedTo: after + 10_000n, isLast: false };
     },
-    bounds: async () => ({ first: 1n, last: 1_000_000n }),
+    bounds: async () => ({ first: 1n, last }),
     onNews: () => () => undefined,
   };
   const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
@@ -32,21 +33,30 @@ test("a request that may wait is answered at once while there is more to be sear
   const { next_page_cursor: cursor } = body as { readonly next_page_cursor: string };
   expect((await ask(toy, `${list}&page_cursor=${cursor}`)).status).toBe(200);
   expect(searched).toEqual([0n, 10_000n]);
+  // As after a restore.
+  last = 9_999n;
+  const rule = "is after the last event, 9999. If you have read it, the database was restored to an earlier time";
+  expect(await ask(toy, `${list}&page_cursor=${cursor}`)).toEqual(
+    problem(400, "Bad Request", `page_cursor ${rule}`, { meta: { errors: [{ field: "page_cursor", rule }] } }),
+  );
+  expect(searched).toHaveLength(2);
 });
 
 /**
  * A toy without events beyond the first one, and who listens for more; `inProgress` is the size of its queue at each look, which
- * takes so many milliseconds.
+ * takes so many milliseconds and comes one event further; `looked` is behind which one each began.
  */
 async function startWaiting(waiters: Waiters, lookMs = 0) {
   const listeners = new Set<() => void>();
   const inProgress: number[] = [];
+  const looked: bigint[] = [];
   const admissions = createAdmissions();
   const events: Pick<Events, "list" | "bounds" | "onNews"> = {
     list: async ({ after }: EventFilter) => {
       inProgress.push(admissions.reads.size);
+      looked.push(after);
       if (lookMs > 0) await pause(lookMs);
-      return { events: [], searchedTo: after, isLast: true };
+      return { events: [], searchedTo: after + 1n, isLast: true };
     },
     bounds: async () => ({ first: 1n, last: 1n }),
     onNews: (_, listener) => {
@@ -61,7 +71,7 @@ async function startWaiting(waiters: Waiters, lookMs = 0) {
     verify: async () => ({ ...GRANT, scopes: new Set(["events:read_event"]) }),
   });
   onTestFinished(() => toy.close());
-  return { toy, listeners, inProgress, admissions };
+  return { toy, listeners, inProgress, looked, admissions };
 }
 
 test("a caller that waits and finds no place when there is news is told that there is nothing yet, not to go away", async () => {
@@ -101,8 +111,8 @@ test("a caller that has gone is not waited for and gives its place back; while t
   expect(new Set(inProgress)).toEqual(new Set([1]));
 });
 
-test("callers that wait for what no event is look again one at a time, and rest twice as long", async () => {
-  const { toy, listeners, inProgress, admissions } = await startWaiting(new Waiters(MOST), 20);
+test("callers that wait for what no event is look again one at a time, behind what they have seen, and rest twice as long", async () => {
+  const { toy, listeners, inProgress, looked, admissions } = await startWaiting(new Waiters(MOST), 20);
   const never = "/v2/events?after_number=1&wait_millis=30000&limit=1&created_at.gte=2099-01-01T00:00:00Z";
   const callers = Array.from({ length: 4 }, () => new AbortController());
   const waiting = callers.map(({ signal }) =>
@@ -114,6 +124,7 @@ test("callers that wait for what no event is look again one at a time, and rest 
   await until("all have looked again", () => inProgress.length === 8 && admissions.longReads.size === 0);
   // Timers may fire a millisecond early.
   expect(performance.now() - startedMs).toBeGreaterThan(4 * 57);
+  expect(looked).toEqual([1n, 1n, 1n, 1n, 2n, 2n, 2n, 2n]);
   for (const caller of callers) caller.abort();
   await Promise.all(waiting);
   await until("nobody waits", () => listeners.size === 0);
