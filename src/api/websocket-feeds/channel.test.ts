@@ -30,8 +30,8 @@ class FakeReader {
   }
 }
 
-/** A channel whose state is the number of its last update, with messages of so many bytes at least. */
-function start(length = 0, turns = new SendingTurns()) {
+/** A channel whose state is the number of its last update, with messages and snapshots of so many bytes at least. */
+function start(length = 0, turns = new SendingTurns(), snapshotLength = 0) {
   let state = 1;
   let tell: (update: number | undefined) => void = () => undefined;
   const source = {
@@ -44,7 +44,7 @@ function start(length = 0, turns = new SendingTurns()) {
         stop: () => undefined,
       };
     },
-    snapshot: (at: number) => [Buffer.from(`snapshot:${at}`)],
+    snapshot: (at: number) => [Buffer.from(`snapshot:${at}`.padEnd(snapshotLength))],
     updates: (update: number) => [Buffer.from(String(update).padEnd(length))],
   };
   const channel = new Channel<number, number>(source, turns);
@@ -111,6 +111,19 @@ test("a turn is bounded for the readers of all channels together, which go on on
   expect(served()).toEqual([80, 70, 50]);
   await nextTurn();
   expect(served()).toEqual([80, 80, 80]);
+});
+
+test.each([
+  ["five hundred messages", 0, 100_000, 500],
+  ["messages half as long as it", 70_000, 300_000, 2],
+])("a snapshot is kept for who joins later until %s have followed it", (_, length, snapshotLength, most) => {
+  const { publish, join } = start(length, undefined, snapshotLength);
+  join();
+  for (let i = 0; i < most; i += 1) publish();
+  const updates = Array.from({ length: most }, (_, i) => `${i + 2}`);
+  expect(join().writes).toEqual(["snapshot:1", ...updates]);
+  publish();
+  expect(join().writes).toEqual([`snapshot:${most + 2}`]);
 });
 
 test("every reader gets every update once and in order, whenever it joins and whatever is missed", async () => {

@@ -117,6 +117,12 @@ test("a handshake on a connection whose requests have been answered is accepted;
   expect(statusesIn(await sendRaw(toy.url, old, close))).toEqual([400]);
 });
 
+test("the name of the protocol may be written in any case (RFC 6455, section 4.2.1)", async () => {
+  const close = Buffer.from([0x88, 0x80, 0, 0, 0, 0]);
+  const handshake = get("/marketdata/BTCUSD", ...HANDSHAKE).replace("Upgrade: websocket", "Upgrade: WebSocket");
+  expect(statusesIn(await sendRaw(toy.url, handshake, 1, close))).toEqual([101]);
+});
+
 test("of the subprotocols that a handshake offers none is taken", async () => {
   const close = Buffer.from([0x88, 0x80, 0, 0, 0, 0]);
   const offering = get("/marketdata/BTCUSD", ...HANDSHAKE, "Sec-WebSocket-Protocol: chat, superchat");
