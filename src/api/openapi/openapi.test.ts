@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { ask, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { must } from "../../std/assert.ts";
 import { PROGRAM_VERSION } from "../../std/program-version.ts";
+import { createDialect, OWN_WORDS } from "../../web/dialect/dialect.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { PROBLEM_PAGES } from "../problems/problem-texts.ts";
 import { PROBLEM_KINDS, type ProblemSlug } from "../problems/problems.ts";
@@ -227,6 +228,22 @@ test("in a sandbox the reference page signs in by itself, with a client that onl
   expect(await sent({ loadSpec: true })).toEqual({});
 });
 
+test("the reference page gets another token before one ends, and none once it was denied one", async () => {
+  const sandbox = await startToyApi(undefined, { demoClient: () => ({ client_id: "acme", client_secret: "hush" }) });
+  onTestFinished(() => sandbox.close());
+  const script = String((await ask(sandbox, "/docs/initializer.js", { token: null })).body);
+  let minutes = 0;
+  const now = () => minutes * 60_000;
+  const page = await runInitializer(script, { client_id: "acme" }, now);
+  const sent = async (on = page) => (await on.requestInterceptor({ headers: {} })).headers;
+  const tokens: object[] = [];
+  for (minutes of [0, 45, 59, 104, 118]) tokens.push(await sent());
+  const [first, second, third] = ["t-1", "t-2", "t-3"].map((token) => ({ Authorization: `Bearer ${token}` }));
+  expect(tokens).toEqual([first, first, second, second, third]);
+  const denied = await runInitializer(script, undefined, now);
+  expect([await sent(denied), await sent(denied), denied.asked]).toEqual([{}, {}, 1]);
+});
+
 test("the demo's client is not told to a page whose name was made to lead to this machine", async () => {
   const client = { client_id: "acme-1a2b3c", client_secret: "of the demo" };
   const sandbox = await startToyApi(undefined, { demoClient: () => client });
@@ -239,22 +256,27 @@ test("the demo's client is not told to a page whose name was made to lead to thi
 
 interface Page {
   readonly requestInterceptor: (request: object) => Promise<{ readonly headers: object }>;
+  /** How often it has asked for the client. */
+  asked: number;
 }
 
-/** As a browser does, which gets one token for the client. */
-async function runInitializer(script: string, client: object): Promise<Page> {
+/** As a browser does, which gets tokens for the client; without one it is denied it. */
+async function runInitializer(script: string, client: object | undefined, now = Date.now): Promise<Page> {
   let tokens = 0;
   let page: Page | undefined;
   const answer = (body: object) => ({ ok: true, json: async () => body });
   const fetch = async (path: string) => {
-    if (path === "/docs/demo-client") return answer(client);
+    if (path === "/docs/demo-client") {
+      must(page, "it has started").asked += 1;
+      return client === undefined ? { ok: false } : answer(client);
+    }
     tokens += 1;
     return answer({ access_token: `t-${tokens}` });
   };
   const SwaggerUIBundle = (given: Page): void => {
-    page = given;
+    page = { ...given, asked: 0 };
   };
-  runInNewContext(script, { SwaggerUIBundle, fetch, URLSearchParams, Date });
+  runInNewContext(script, { SwaggerUIBundle, fetch, URLSearchParams, Date: { now } });
   return must(page, "the script starts Swagger UI");
 }
 
@@ -272,4 +294,15 @@ test("every problem with an address has a page there", async () => {
     expect(page.body).toContain(`<dl>\n${members.join("\n")}\n</dl>`);
   }
   expect((await ask(toy, "/problems/toString", { token: null })).status).toBe(404);
+});
+
+test("the page of a problem has the title and the type that it has in a dialect", async () => {
+  const problemTitles = new Map([["Insufficient Funds", "Not Enough Money"]]);
+  const dialect = createDialect({ ...OWN_WORDS, problemTitles, problemTypes: "https://problems.example/" });
+  const renamed = await startToyApi(undefined, { dialect });
+  onTestFinished(() => renamed.close());
+  const { body } = await ask(renamed, "/problems/insufficient-funds", { token: null });
+  expect(body).toContain("<h1>Not Enough Money</h1>");
+  expect(body).toContain("&quot;type&quot;: &quot;https://problems.example/insufficient-funds&quot;");
+  expect(body).toContain("&quot;title&quot;: &quot;Not Enough Money&quot;");
 });
