@@ -97,7 +97,8 @@ test("a deleted client gets no token, its tokens are rejected, and the list show
   await until("its token is rejected", async () => (await calls()).status === 401);
 
   expect(idsOf(await list())).toEqual(clientIds.toReversed());
-  expect(await list("statuses=DISABLED")).toEqual({ items: [body.credentials], next_page_cursor: "" });
+  for (const query of ["statuses=DISABLED", "statuses=DISABLED&statuses=DISABLED"])
+    expect(await list(query)).toEqual({ items: [body.credentials], next_page_cursor: "" });
   expect(idsOf(await list("statuses=DISABLED&statuses=APPROVED"))).toEqual([made.clientId, ...clientIds.toReversed()]);
   // Again: it keeps its time.
   expect((await remove(made.clientId)).body).toEqual(body);

@@ -125,7 +125,7 @@ test("everything that can be set is, and PUT replaces it", async () => {
 });
 
 test("an event is posted thin, signed and with its id; or full, with the object as it was then", async () => {
-  await created();
+  const { id } = await created();
   await created({ name: "full", url: `${url}/full/${acme.id}`, body: "FULL" });
   const made = await service.call("POST", "/v2/profiles", { as: acme.token, body: { nickname: "spare" } });
   const find = async () => {
@@ -155,6 +155,10 @@ test("an event is posted thin, signed and with its id; or full, with the object 
   });
   const { number, object_type, version, object: data } = event;
   expect(mine(fullPath)?.body).toEqual({ ...thin, number, object_type, version, data });
+  const attempts = async () => (await call("GET", `/${id}/attempts`)).body.items;
+  await until("its attempt is listed", async () => (await attempts()).length > 0);
+  const attempt = { message_id: event.id, number, events: 1, status: 204 };
+  expect(await attempts()).toContainEqual(expect.objectContaining(attempt));
   await expectBooksBalance(service.db.owner);
 });
 
@@ -263,7 +267,8 @@ test("a webhook is disabled, enabled and deleted", async () => {
   const disabled = await call("POST", `/${id}/disable`);
   const state = { status: "DISABLED", disabled_reason: "CUSTOMER", disabled_at: TIME };
   expect([disabled.status, disabled.body]).toMatchObject([200, state]);
-  expect((await call("GET", "?statuses=ACTIVE")).body.items).toEqual([]);
+  for (const query of ["?statuses=ACTIVE", "?statuses=ACTIVE&statuses=ACTIVE"])
+    expect((await call("GET", query)).body.items).toEqual([]);
   const listed = [{ ...disabled.body, backlog: expect.anything() }];
   expect((await call("GET", "?statuses=DISABLED")).body.items).toEqual(listed);
   expect((await call("GET", "?statuses=ACTIVE&statuses=DISABLED")).body.items).toEqual(listed);

@@ -10,6 +10,12 @@ const ID = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" as Uuid;
 const TIME = "2026-11-21T09:30:00.000Z";
 const now = Date.parse(TIME) as Instant;
 
+function eventOf(profile: { readonly nickname: string }): CustomerEvent {
+  const value = { ...profile, id: ID, kind: "NORMAL", status: "ACTIVE", createdAt: now, updatedAt: now };
+  const object = { type: "profile", value } as unknown as CustomerEvent["object"];
+  return { id: ID as EventId, number: 7n, type: "profile.created", createdAt: now, version: 1n, object };
+}
+
 test.each([
   ["a sandbox", true],
   ["no sandbox", false],
@@ -25,16 +31,7 @@ test.each([
     baseUrl: () => "https://api.example",
     clock: { now: () => now },
   });
-  const value = { id: ID, nickname: "n", kind: "NORMAL", status: "ACTIVE", createdAt: now, updatedAt: now };
-  const object = { type: "profile", value } as unknown as CustomerEvent["object"];
-  const event: CustomerEvent = {
-    id: ID as EventId,
-    number: 7n,
-    type: "profile.created",
-    createdAt: now,
-    version: 1n,
-    object,
-  };
+  const event = eventOf({ nickname: "n" });
   const thin = { id: ID, time: TIME, object: "event", is_test: isTest };
   expect(JSON.parse(bodyOf(event, { body: "thin" }))).toEqual({
     ...thin,
@@ -45,5 +42,28 @@ test.each([
     ...thin,
     type: "webhook.test",
     source: `https://api.example/zz/hooks/${ID}`,
+  });
+});
+
+test("what is posted, thin or full, has the words of the dialect, and the texts of the customer", () => {
+  const enums = new Map(["profile.created", "profile", "NORMAL", "ACTIVE"].map((word) => [word, `z_${word}`]));
+  const { bodyOf } = createPostedEvents({
+    dialect: new ApiDialect(createDialect({ ...OWN_WORDS, enums })),
+    exchange: {} as never,
+    isTest: true,
+    baseUrl: () => "https://api.example",
+    clock: { now: () => now },
+  });
+  const thin = {
+    ...{ id: ID, time: TIME, object: "event", is_test: true },
+    type: "z_profile.created",
+    source: `https://api.example/v2/events/${ID}`,
+  };
+  const event = eventOf({ nickname: "NORMAL" });
+  expect(JSON.parse(bodyOf(event, { body: "thin" }))).toEqual(thin);
+  const data = { id: ID, nickname: "NORMAL", type: "z_NORMAL", status: "z_ACTIVE", created_at: TIME, updated_at: TIME };
+  expect(JSON.parse(bodyOf(event, { body: "full" }))).toEqual({
+    ...thin,
+    ...{ number: 7, object_type: "z_profile", version: 1, data },
   });
 });
