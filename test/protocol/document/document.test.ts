@@ -211,6 +211,20 @@ test("each list has the page that the table of operations in docs/contract.md ha
   expect(limits.length).toBeGreaterThan(5);
 });
 
+test("waits, overlaps and rates have the bounds that docs/contract has for them", () => {
+  const { NewOrder, NewWebhook, WebhookSecretRotation } = document.components.schemas;
+  const { parameters = [] } = operations().find(({ operationId }) => operationId === "listEvents") ?? {};
+  expect({
+    ...{ ...NewOrder?.properties, ...NewWebhook?.properties, ...WebhookSecretRotation?.properties },
+    ...Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])),
+  }).toMatchObject({
+    await_fill_millis: { minimum: 0, maximum: 10_000 },
+    deliveries_per_second: { minimum: 1, maximum: 100 },
+    overlap_seconds: { minimum: 0, maximum: 604_800 },
+    wait_millis: { minimum: 0, maximum: 30_000, default: 0 },
+  });
+});
+
 test("the list of executions documents its bounds", () => {
   const { parameters = [] } = operations().find(({ operationId }) => operationId === "listExecutions") ?? {};
   const schemaOf = (wanted: string) => parameters.find(({ name }) => name === wanted)?.schema;
