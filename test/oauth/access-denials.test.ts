@@ -1,9 +1,9 @@
 /** The trail of rejections: what is kept of them, and what a flood of them cannot do. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { AccessDenial } from "../../src/oauth/access-denials/access-denial.ts";
 import { DenialLog, listDenials } from "../../src/oauth/access-denials/denial-log.ts";
 import { insertDenials, removeDenials } from "../../src/oauth/access-denials/store.ts";
-import { OutcomeUnknown } from "../../src/postgres/database.ts";
+import { DatabaseAway, OutcomeUnknown } from "../../src/postgres/database.ts";
 import { formatInstant, type Instant } from "../../src/std/clock.ts";
 import { IdSource, lowestId } from "../../src/std/id.ts";
 import { answerOf, parbook } from "../cli/parbook.ts";
@@ -77,6 +77,16 @@ test("denials that differ in anything have a row each, of the earliest and the l
   expect(await all()).toEqual([GUESS, ...others].map((denial) => ({ ...seen, ...denial })).toReversed());
 });
 
+test("what is recorded is written while the service runs, time after time", async () => {
+  const rejections = trail();
+  rejections.start(10);
+  for (const count of [1, 2]) {
+    rejections.record(GUESS);
+    await until("it is written", async () => (await all()).length === count);
+  }
+  await rejections.stop();
+});
+
 test("what was not written yet is written at the end, once the database is back", async () => {
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => void failures.push(error);
@@ -90,6 +100,25 @@ test("what was not written yet is written at the end, once the database is back"
   await db.owner.rows("alter table away rename to access_denial");
   await stopping;
   expect([(await all()).map(({ count }) => count), failures]).toEqual([[1], []]);
+});
+
+test("the end waits a few seconds for a database that does not come back, and says so", async () => {
+  const away = new DatabaseAway("the database cannot be reached");
+  vi.spyOn(db.database, "rows").mockRejectedValue(away);
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => void failures.push(error);
+  const rejections = new DenialLog({ database: db.database, clock, ids: new IdSource(clock), onFailure });
+  rejections.record(GUESS);
+  const now = performance.now.bind(performance);
+  let aheadMs = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now() + aheadMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const write = vi.spyOn(rejections, "write");
+  const stopping = rejections.stop();
+  await until("it has tried twice", () => write.mock.calls.length > 1);
+  aheadMs = 10_000;
+  await stopping;
+  expect(failures).toEqual([away]);
 });
 
 test("a write with an unknown outcome is repeated, and counted once", async () => {

@@ -40,8 +40,8 @@ export class DenialLog {
     this.#options = options;
   }
 
-  start(): void {
-    this.#poll = startPoll(WRITE_INTERVAL_MS, () => this.write(), this.#options.onFailure);
+  start(everyMs = WRITE_INTERVAL_MS): void {
+    this.#poll = startPoll(everyMs, () => this.write(), this.#options.onFailure);
   }
 
   /**
