@@ -25,6 +25,9 @@ let testing: TestDatabase;
 let clients: Clients;
 let issuing: Oauth;
 let other: Oauth;
+/** To which each key is of age at once, and how many keys there were when it had started. */
+let ageing: Oauth;
+let keysAtStart = 0;
 let authUrl = "";
 
 beforeAll(async () => {
@@ -34,24 +37,26 @@ beforeAll(async () => {
   clients = new Clients({ database, clock: systemClock, ids, onUnrecordedUse: () => undefined });
   issuing = node();
   other = node();
-  await Promise.all([issuing.start(), other.start()]);
+  ageing = node(1);
+  await Promise.all([issuing.start(), other.start(), ageing.start()]);
+  keysAtStart = await countKeysMadeByNodes();
   authUrl = await issuing.authServer.listen({ host: "127.0.0.1", port: 0 });
 });
 
 afterAll(async () => {
   await issuing.authServer.close();
-  await Promise.all([issuing.stop(), other.stop()]);
+  await Promise.all([issuing.stop(), other.stop(), ageing.stop()]);
   await testing.close();
 });
 
-function node(): Oauth {
+function node(replacedAfterMs = 90 * 86_400_000): Oauth {
   const database = testing.another();
   return createOauth({
     database,
     clients: new Clients({ database, clock: systemClock, ids, onUnrecordedUse: () => undefined }),
     clock: systemClock,
     ids,
-    signingKeys: { encryptionKeys: [], replacedAfterMs: 90 * 86_400_000 },
+    signingKeys: { encryptionKeys: [], replacedAfterMs },
     authUrl: () => authUrl,
     baseUrl: () => BASE_URL,
     observe: (server) => {
@@ -59,6 +64,11 @@ function node(): Oauth {
     },
     log: pino({ level: "debug" }, { write: (line: string) => void logged.push(line) }),
   });
+}
+
+async function countKeysMadeByNodes(): Promise<number> {
+  const made = "select from configuration_write where kind = 'signing_key' and caller ->> 'house' = 'auth'";
+  return (await testing.owner.rows(made)).length;
 }
 
 async function newToken(clientId: string): Promise<string> {
@@ -125,6 +135,11 @@ test("a disabled client gets no token, and within five seconds its live one is r
     for (const each of [issuing, other]) expect(await each.verify(token, ADDRESS)).toEqual(restricted);
   };
   await vi.waitFor(rejectedEverywhere, { timeout: 5_000, interval: 50 });
+});
+
+test("a running node replaces its key whenever that is of age", async () => {
+  const areMore = async () => expect(await countKeysMadeByNodes()).toBeGreaterThan(keysAtStart);
+  await vi.waitFor(areMore, { timeout: 10_000, interval: 50 });
 });
 
 test("a node may be stopped before it was started, and twice", async () => {

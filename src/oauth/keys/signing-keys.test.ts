@@ -175,6 +175,30 @@ test("a rotation replaces the key that is current by now, also on a node that ha
   expect(await testing.database.rows("select kid from signing_key where retired_at is null")).toEqual([{ kid: third }]);
 });
 
+test("a read that begins beside another one sees what was written since that one began", async () => {
+  const database = testing.another();
+  const keys = node(database);
+  await follow(keys);
+  const other = await startedNode();
+  const rows = database.rows.bind(database);
+  let goOn = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const reading = vi.spyOn(database, "rows").mockImplementationOnce(async (text, values) => {
+    const earlier = await rows(text, values);
+    await held;
+    return earlier;
+  });
+  const found = keys.find("unknown");
+  await vi.waitFor(() => expect(reading).toHaveBeenCalled());
+  const fresh = await other.rotate(TESTER);
+  const read = keys.read();
+  goOn();
+  await read;
+  expect([await found, kidsOf(keys)]).toEqual([undefined, [expect.any(String), fresh]]);
+});
+
 test("the service's own role may rotate", async () => {
   expect(await node(testing.another()).rotate(TESTER)).toMatch(/^[\w-]{43}$/);
 });

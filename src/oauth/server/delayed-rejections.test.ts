@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Clients } from "../../customers/clients/clients.ts";
 import { IdSource } from "../../std/id.ts";
@@ -10,7 +11,7 @@ import { pause } from "../../std/pause.ts";
 import { reject } from "../../std/result.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
-import { createAuthServer } from "./auth-server.ts";
+import { type AuthServerOptions, createAuthServer } from "./auth-server.ts";
 
 const CALLERS = 200;
 const FORM = "grant_type=client_credentials&client_id=acme&client_secret=wrong";
@@ -23,7 +24,7 @@ const REQUEST = [
   FORM,
 ].join("\r\n");
 
-test("a request past the rate is not carried out when its caller leaves before the delayed rejection", async () => {
+function rejectingServer(options: Partial<AuthServerOptions> = {}) {
   const authenticate = vi.fn<Clients["authenticate"]>(async () => reject("client_authentication_failed"));
   const server = createAuthServer({
     authUrl: () => "http://auth.example",
@@ -32,9 +33,37 @@ test("a request past the rate is not carried out when its caller leaves before t
     tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
     ids: new IdSource(),
     log: pino({ level: "silent" }),
-    limiter: new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 }),
+    ...options,
   });
   onTestFinished(() => server.close());
+  return { server, authenticate };
+}
+
+test("a wrong secret and an unknown path are rejections, of which a thousand a second are sent", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { server } = rejectingServer();
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  const ask = (request: string) => sendRaw(url, request.replace("Host: ", "Connection: close\r\nHost: "));
+  const unknown = "GET /nothing HTTP/1.1\r\nHost: auth.example\r\n\r\n";
+  expect(statusesIn(await ask(unknown))).toEqual([404]);
+  let sent = 0;
+  const later = [REQUEST, unknown].map((request) => ask(request).finally(() => (sent += 1)));
+  let come = 0;
+  server.server.on("request", () => (come += 1));
+  while (come < 2) await new Promise(setImmediate);
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  expect(sent).toBe(0);
+  while (sent < 2) {
+    vi.advanceTimersByTime(1);
+    await new Promise(setImmediate);
+  }
+  expect((await Promise.all(later)).flatMap(statusesIn)).toEqual([401, 404]);
+});
+
+test("a request past the rate is not carried out when its caller leaves before the delayed rejection", async () => {
+  const limiter = new RateLimiter({ ...DEFAULT_RATES, token: 0.01 }, { now: () => 0 });
+  const { server, authenticate } = rejectingServer({ limiter });
   const { port } = new URL(await server.listen({ host: "127.0.0.1", port: 0 }));
   let open = 0;
   server.server.on("connection", (socket) => {
