@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Problem } from "../../problems/problems.ts";
 import { type SentWebhook, webhookRequest } from "./webhook-body.ts";
 
-function errorsOf(access: SentWebhook["receiver_access"]): unknown {
+function errorsOf(access: NonNullable<SentWebhook["receiver_access"]>): unknown {
   try {
     return webhookRequest({ name: "books", url: "https://acme.example", types: ["*"], receiver_access: access });
   } catch (problem) {
