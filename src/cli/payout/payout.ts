@@ -25,6 +25,8 @@ import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
 
 /** Small enough to see progress, and large enough that the request costs little beside its transfers. */
 const ITEMS = 100;
+/** Of those that are done already: all of most payouts. */
+const LOOKED_FOR = 1_000;
 /** More than the clocks of two nodes may differ by, and a payment take. To look for what was paid in it takes as long again. */
 const PAID_LAST_MS = 10_000;
 /** How often a line that was not tried, or whose outcome is not known, is sent again. */
@@ -171,7 +173,7 @@ function paidLast(done: readonly PayoutLine[]): readonly PayoutLine[] {
   const latest = [...times.values()].filter(Number.isFinite).reduce((a, b) => Math.max(a, b), 0);
   return [...done]
     .sort((a, b) => timeOf(b) - timeOf(a) || 0)
-    .filter((line, i) => i < ITEMS || timeOf(line) > latest - PAID_LAST_MS)
+    .filter((line, i) => i < LOOKED_FOR || timeOf(line) > latest - PAID_LAST_MS)
     .sort((a, b) => a.number - b.number);
 }
 
