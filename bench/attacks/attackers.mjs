@@ -6,7 +6,9 @@
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-const { kind, host, port, connections, seconds, token, tls, profile, seller, webhook, wide6 } = JSON.parse(process.argv[2]);
+const { kind, host, port, connections, seconds, token, tls, profile, seller, webhook, wide6 } = JSON.parse(
+  process.argv[2],
+);
 let begun = 0;
 const counts = { opened: 0, closed: 0, rejected: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
@@ -55,8 +57,11 @@ const send = (method, path, body) => {
   return `${method} ${path} HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
 };
 let named = 0;
-const nextName = () => `attack ${process.pid} ${(named += 1)}`;
-/** Small changes that the ledger, the webhooks and the profiles have a transaction each for, and short lists beside them. */
+const nextName = () => {
+  named += 1;
+  return `attack ${process.pid} ${named}`;
+};
+/** Small changes, each of which is a transaction of its own, and short lists beside them. */
 const SMALL_CHANGES = [
   () => send("POST", `/v2/webhooks/${webhook}/rotate-secret`, {}),
   () => send("POST", `/v2/webhooks/${webhook}/test`, {}),
