@@ -18,14 +18,32 @@ test("who has taken more than its share waits until it is within it, in order, a
   const pass = (ms: number): void => {
     for (const end = now + ms; now < end; now += 10) vi.advanceTimersByTime(10);
   };
-  for (const name of ["ann 1", "ann 2", "ann 3"]) shares.run("ann", work(name, 400));
+  for (let made = 1; made <= 43; made += 1) shares.run("ann", work(`ann ${made}`, 10));
   shares.run("bob", work("bob 1", 1));
-  // 400 ms are those of two seconds, of which one is given in advance.
-  expect(begun).toEqual(["ann 1 at 0", "bob 1 at 4"]);
-  pass(20_000);
-  expect(begun.slice(2)).toEqual(["ann 2 at 14", "ann 3 at 34"]);
-  for (const name of ["ann 4", "ann 5"]) shares.run("ann", work(name, 100));
-  expect(begun.slice(4)).toEqual(["ann 4 at 204", "ann 5 at 205"]);
+  // 200 ms at once, then a fifth of the time: what began within it is done.
+  expect(begun.length).toBe(26);
+  expect(begun.at(-1)).toBe("bob 1 at 3");
+  pass(5_000);
+  expect(begun.slice(26).map((text) => text.split(" ")[1])).toEqual(
+    Array.from({ length: 18 }, (_, i) => String(26 + i)),
+  );
+  expect(begun.at(-1)).toBe("ann 43 at 11");
+});
+
+test("a piece that takes ten times as long as usual counts a hundred times, because nobody else's is read meanwhile", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let now = 0;
+  const shares = new HandshakeShares(() => now);
+  const begun: number[] = [];
+  const work = () => {
+    begun.push(Math.round(now / 100));
+    now += 100;
+  };
+  for (let made = 0; made < 3; made += 1) shares.run("ann", work);
+  for (let passed = 0; passed < 20_000; passed += 10, now += 10) vi.advanceTimersByTime(10);
+  // Each counts as a second, which is a fifth of five; one of these is given in advance.
+  expect(begun).toEqual([0, 41, 91]);
 });
 
 test("each piece of a handshake is read in the turn of who pays, else of the host", async () => {

@@ -9,6 +9,8 @@ import { FULL, spendTokens } from "../limits/token-bucket.ts";
 const SHARE = 0.2;
 /** So much at once is not too much. */
 const AT_ONCE_MS = 200;
+/** A piece of a usual handshake takes less. Nobody else's is read meanwhile, so one that takes ten times as long counts a hundred times. */
+const USUAL_MS = 10;
 const SWEEP_MS = 1_000;
 
 export class HandshakeShares {
@@ -51,7 +53,9 @@ export class HandshakeShares {
     this.#sweep(begun);
     work();
     const now = this.#now();
-    this.#fullAt.set(payer, spendTokens(this.#fullAt.get(payer) ?? FULL, SHARE * 1_000, now, now - begun));
+    const took = now - begun;
+    const costMs = took * Math.max(took / USUAL_MS, 1);
+    this.#fullAt.set(payer, spendTokens(this.#fullAt.get(payer) ?? FULL, SHARE * 1_000, now, costMs));
   }
 
   #waitMs(payer: string): number {
