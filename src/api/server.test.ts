@@ -151,11 +151,12 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
     last: string,
     of = (_: number) => "203.0.113.9",
     url = method === "GET" ? "/read" : "/write",
+    headers: object = {},
   ) => {
     taken.length = 0;
     const all = Array.from({ length: count + 1 }, async (_, i) => {
       const remoteAddress = i === count ? last : of(i);
-      const { statusCode } = await toy.api.inject({ method, url, headers: { host: "toy" }, remoteAddress });
+      const { statusCode } = await toy.api.inject({ method, url, headers: { host: "toy", ...headers }, remoteAddress });
       if (statusCode >= 400) taken.push(`${turn} ${remoteAddress}`);
     });
     while (taken.length <= count) {
@@ -168,7 +169,8 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
   const reads = await send("GET", 100, "198.51.100.7");
   const unknown = await send("GET", 100, "198.51.100.7", undefined, "/nothing");
   const undecodable = await send("GET", 100, "198.51.100.7", undefined, "/%zz");
-  for (const these of [reads, unknown, undecodable]) {
+  const unreadable = await send("GET", 100, "198.51.100.7", undefined, "/read", { "transfer-encoding": "gzip" });
+  for (const these of [reads, unknown, undecodable, unreadable]) {
     const turns = these.map((text) => text.split(" ")[0]);
     const most = Math.max(...turns.map((one) => turns.filter((other) => other === one).length));
     expect(most).toBeLessThanOrEqual(32);

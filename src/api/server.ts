@@ -213,7 +213,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
   reduceForwardedFor(api, trustedProxies);
   options.observe?.(api);
   const admit = admitBy(options.limiter);
-  rejectAmbiguousHeaders(api);
+  rejectAmbiguousHeaders(api, turns);
   rejectUnknownRoutes(api, options.baseUrl, admit, turns);
   rejectWhileClosing(api);
   paceRejections(api, { isShared: sharedBy(trustedProxies), isPaced });

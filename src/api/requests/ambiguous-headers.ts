@@ -10,19 +10,23 @@ import {
   TOO_MANY_HEADERS,
   unreadable,
 } from "../../web/header-checks.ts";
+import { queueKey } from "../../web/limits/address.ts";
+import { READ_COST, type RequestTurns } from "../../web/limits/request-turns.ts";
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
 
-export function rejectAmbiguousHeaders(api: Api): void {
+/** In turn, like what is served. */
+export function rejectAmbiguousHeaders(api: Api, turns: RequestTurns): void {
   api.addHook("onRequest", (request, reply, done) => {
+    const reject = (problem: Problem): void => turns.run(queueKey(request.ip), READ_COST, () => done(problem));
     const why = unreadable(request.raw);
     if (why !== undefined) {
       endConnection(request, reply);
-      return done(new Problem(why.status, why.reason));
+      return reject(new Problem(why.status, why.reason));
     }
     const twice = doubledHeader(request.raw);
     if (twice === undefined) done();
-    else done(badRequest(`the header ${twice} occurs more than once`));
+    else reject(badRequest(`the header ${twice} occurs more than once`));
   });
   answerExpectations(api.server);
 }

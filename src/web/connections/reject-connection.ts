@@ -1,6 +1,8 @@
 /** The final response on a connection on which parsing has failed. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import { queueKey } from "../limits/address.ts";
+import { READ_COST, RequestTurns } from "../limits/request-turns.ts";
 import type { Excess } from "./fragmented-requests.ts";
 import { isEnding, linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
 import { isIdle, isNextAnswerOurs } from "./tracked-response.ts";
@@ -27,7 +29,12 @@ interface Unreadable {
   readonly reason: string;
 }
 
-/** Sends the response made by `respond`, unless it could be read as that of another request, and closes the connection. */
+/** Of all servers: others wait for thousands that are rejected together. */
+const turns = new RequestTurns();
+/** Connections whose response waits for its turn, or was sent. */
+const rejected = new WeakSet<Socket>();
+
+/** Sends the response made by `respond` in its turn, unless it could be read as that of another request, and closes the connection. */
 export function rejectConnection(
   error: Error & { readonly code?: string },
   socket: Socket,
@@ -37,8 +44,20 @@ export function rejectConnection(
   // The end of a body that is no longer read is an error to Node, and its response may still be on its way.
   if (error.code === "HPE_CLOSED_CONNECTION" || isEnding(socket)) return void ignoreBehindLast(socket);
   if (!isNextAnswerOurs(socket)) return void socket.destroy();
+  if (rejected.has(socket)) return;
+  rejected.add(socket);
   // Node would report the next bytes as another parse error.
   stopReadingAtOnce(socket);
+  turns.run(queueKey(socket.remoteAddress ?? ""), READ_COST, () => {
+    if (socket.writable) sendLast(error, socket, respond);
+  });
+}
+
+function sendLast(
+  error: Error & { readonly code?: string },
+  socket: Socket,
+  respond: (unreadable: Unreadable) => LastAnswer,
+): void {
   const { status, headers, body } = respond(unreadable(error.code));
   const all = { ...headers, "Content-Length": Buffer.byteLength(body), Connection: "close" };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
