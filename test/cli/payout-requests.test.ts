@@ -163,3 +163,48 @@ test("a service whose certificate is not trusted is not asked again", async () =
     1,
   ]);
 });
+
+test("a service that was restored to an earlier moment meanwhile: what is gone is open again", async () => {
+  // It loses what it had but for the first ten, when a hundred and twenty are paid.
+  const paid = new Set<string>();
+  let isAway = false;
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request.setEncoding("utf8")) body += piece;
+    if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
+    const { dry_run, items } = JSON.parse(body) as { dry_run: boolean; items: { ref_id: string }[] };
+    if (!isAway && paid.size === 120) {
+      for (const refId of [...paid].slice(10)) paid.delete(refId);
+      isAway = true;
+      return void response.writeHead(503, { "retry-after": "0" }).end();
+    }
+    const results = items.map(({ ref_id: refId }) => {
+      if (paid.has(refId)) return { status: "EXISTS" };
+      if (!dry_run) paid.add(refId);
+      return { status: dry_run ? "WOULD_COMPLETE" : "COMPLETED" };
+    });
+    response.end(JSON.stringify({ items: results }));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  const line = (at: number): string => `default,${PROFILE},1,USD,long-${at},`;
+  const before = Array.from({ length: 20 }, (_, at) => line(at));
+  const first = await file("long.csv", HEAD, ...before);
+  expect((await payout(first, urlOfServer(server))).exitCode).toBe(0);
+  const done = (await readFile(join(folder, "long.result.csv"), "utf8")).trimEnd().split("\n");
+  const more = Array.from({ length: 130 }, (_, at) => `${line(20 + at)},,,`);
+  const path = await file("long.result.csv", ...done, ...more);
+  const { exitCode, stdout } = await payout(path, urlOfServer(server));
+  expect([exitCode, stdout.split("\n").slice(0, 2)]).toEqual([
+    1,
+    [
+      "150 lines: 10 done before, 110 UNKNOWN, 30 COMPLETED",
+      "The service was restored to an earlier moment meanwhile: 110 lines that were done are gone",
+    ],
+  ]);
+  expect(paid.size).toBe(40);
+  expect((await payout(path, urlOfServer(server))).stdout.split("\n")[0]).toBe(
+    "150 lines: 40 done before, 110 COMPLETED",
+  );
+  expect(paid.size).toBe(150);
+});

@@ -125,8 +125,14 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     const looking = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
     missing = await withProgress(looking, (progress) => missingOf(client, done, progress));
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
+    const restores = new RestoreWatch(client, results);
+    const onBulk = isDryRun ? async () => undefined : restores.look;
     if (missing.length === 0)
-      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
+      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, onBulk));
+    if (restores.wasSeen) {
+      const all = { ...looking, total: payout.lines.length };
+      await withProgress(all, (progress) => restores.findLost(payout.lines, progress));
+    }
   } catch (error) {
     // A result that says no more than the file must not replace that of a run before it.
     const answered = open.filter((line) => results.has(line)).length;
@@ -139,9 +145,10 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   }
   if (missing.length > 0) throw new CommandRejected(notHere(missing));
   const unsaved = await save();
-  if (unsaved.length === 0) return summaryOf(payout, open, results, isDryRun ? undefined : { resultFile, again });
+  const sent = payout.lines.filter((line) => isOpenLine(line) || results.get(line) === LOST);
+  if (unsaved.length === 0) return summaryOf(payout, sent, results, isDryRun ? undefined : { resultFile, again });
   printError(unsaved);
-  return { ...summaryOf(payout, open, results, undefined), failed: true };
+  return { ...summaryOf(payout, sent, results, undefined), failed: true };
 }
 
 /**
@@ -187,6 +194,44 @@ function notHere(missing: readonly PayoutLine[]): string {
   return `${what} done by the file, but this service has no such transfer, beginning with line ${missing[0]?.number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that`;
 }
 
+/**
+ * Whether the ledger was restored to an earlier moment while it was paid from: then what was paid last before a wait is
+ * not there after it. All that is done is looked for again at the end, and what is gone is open.
+ */
+class RestoreWatch {
+  readonly #client: BulkClient;
+  readonly #results: Map<PayoutLine, LineResult>;
+  #last: PayoutLine | undefined;
+  wasSeen = false;
+
+  constructor(client: BulkClient, results: Map<PayoutLine, LineResult>) {
+    this.#client = client;
+    this.#results = results;
+  }
+
+  /** To be called after each bulk, with its lines. */
+  readonly look = async (lines: readonly PayoutLine[]): Promise<void> => {
+    if (this.#client.takeHasWaited() && this.#last !== undefined && !this.wasSeen)
+      this.wasSeen = (await missingOf(this.#client, [this.#last], SILENT)).length > 0;
+    this.#last = lines.findLast((line) => this.#isDone(line)) ?? this.#last;
+  };
+
+  async findLost(lines: readonly PayoutLine[], progress: Pick<Progress, "add">): Promise<void> {
+    const done = lines.filter((line) => this.#isDone(line));
+    for (const line of await missingOf(this.#client, done, progress)) this.#results.set(line, LOST);
+  }
+
+  #isDone(line: PayoutLine): boolean {
+    return ENDS.has(this.#results.get(line)?.status ?? "");
+  }
+}
+
+const SILENT = { add: () => undefined };
+const LOST: LineResult = {
+  status: "UNKNOWN",
+  detail: "it was done, and is gone: the service was restored to an earlier moment meanwhile",
+};
+
 /** In rounds: what was not tried, or is not known, is sent again. */
 async function sendAll(
   client: BulkClient,
@@ -194,6 +239,7 @@ async function sendAll(
   isDryRun: boolean,
   results: Map<PayoutLine, LineResult>,
   progress: Pick<Progress, "add">,
+  onBulk: (lines: readonly PayoutLine[]) => Promise<void> = async () => undefined,
 ): Promise<void> {
   let remaining = open;
   for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
@@ -209,6 +255,7 @@ async function sendAll(
       const before = unsettled.length;
       unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
       progress.add(some.length - (unsettled.length - before));
+      await onBulk(some);
     }
     remaining = unsettled;
   }
@@ -253,6 +300,7 @@ function summaryOf(
     counts[status] = (counts[status] ?? 0) + 1;
   }
   const rejected = lines.filter((line) => results.get(line)?.status === "REJECTED");
+  const lost = lines.filter((line) => results.get(line) === LOST).length;
   const isOpen = lines.some((line) => !ENDS.has(results.get(line)?.status ?? ""));
   const numbers = [
     ...(doneBefore === 0 ? [] : [`${doneBefore} done before`]),
@@ -268,6 +316,9 @@ function summaryOf(
     prose: [
       `${lines.length} lines: ${numbers.join(", ")}`,
       ...rejected.map((line) => `line ${line.number}: ${results.get(line)?.detail ?? "no reason given"}`),
+      ...(lost === 0
+        ? []
+        : [`The service was restored to an earlier moment meanwhile: ${lost} lines that were done are gone`]),
       ...(written === undefined ? [] : [`Result: ${written.resultFile}`]),
       ...(written !== undefined && isOpen ? [`What is not done can be sent again: ${written.again}`] : []),
     ],
