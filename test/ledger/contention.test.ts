@@ -9,7 +9,6 @@ import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
-import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;
@@ -120,26 +119,6 @@ test("a batch that is refused because another lane was first costs no session, a
   );
   expect([await sessions(), await voids()]).toEqual(before);
   expect(await availableUsd(db.database, [one, other, to, apart, aside])).toEqual(["7", "7", "2", "8", "6"]);
-});
-
-test("of two lanes that open one account at once the second is refused for it, goes on, and finds it there", async () => {
-  const [to] = newProfiles(1);
-  const inTheWay = await openTransaction(db.owner);
-  // Accounts can be read, and nothing can be written to them yet.
-  await inTheWay.query("lock table account in share mode");
-  const lanes = [ours, theirs];
-  const outcomes = lanes.map(({ lane }) => lane.execute(movement({ from: "world", to, amount: "1" })));
-  await untilBlocked(db, 2);
-  await inTheWay.query("commit");
-  await inTheWay.end();
-  expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(["done", "done"]);
-  const told = () => lanes.flatMap(({ events }) => events);
-  await until("it has recovered", () => told().some(({ kind }) => kind === "recovered"));
-  expect(told()).toMatchObject([
-    { kind: "batch_failed", isContention: true, error: { constraint: "rows_changed_meanwhile" } },
-    { kind: "recovered", committed: 0, again: 1, voided: 0 },
-  ]);
-  expect(await availableUsd(db.database, [to])).toEqual(["2"]);
 });
 
 test("a lane that stands still while its rows are locked holds up another for little more than a second", async () => {
