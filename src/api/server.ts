@@ -181,7 +181,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request as FastifyRequest, reply as never);
-      turns.run(queueKey(request.ip), READ_COST, () => handleError(error, request as FastifyRequest, reply as never));
+      turns.runRead(request.ip, () => handleError(error, request as FastifyRequest, reply as never));
     },
     clientErrorHandler: respondToClientError,
   });
@@ -298,7 +298,7 @@ function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit, turn
     reply.headers(securityHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
     if (!request.is404) return done();
     // Rejected in turn, like what is served: others would wait for hundreds that arrive together.
-    turns.run(queueKey(request.ip), READ_COST, () => {
+    turns.runRead(request.ip, () => {
       try {
         admit(request, reply, undefined);
         done(unknownRoute(request, routes.methodsOf(request.url)));

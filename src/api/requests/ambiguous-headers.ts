@@ -10,15 +10,14 @@ import {
   TOO_MANY_HEADERS,
   unreadable,
 } from "../../web/header-checks.ts";
-import { queueKey } from "../../web/limits/address.ts";
-import { READ_COST, type RequestTurns } from "../../web/limits/request-turns.ts";
+import type { RequestTurns } from "../../web/limits/request-turns.ts";
 import type { Api } from "../api.ts";
 import { badRequest, Problem } from "../problems/problems.ts";
 
 /** In turn, like what is served. */
 export function rejectAmbiguousHeaders(api: Api, turns: RequestTurns): void {
   api.addHook("onRequest", (request, reply, done) => {
-    const reject = (problem: Problem): void => turns.run(queueKey(request.ip), READ_COST, () => done(problem));
+    const reject = (problem: Problem): void => turns.runRead(request.ip, () => done(problem));
     const why = unreadable(request.raw);
     if (why !== undefined) {
       endConnection(request, reply);

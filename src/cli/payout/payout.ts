@@ -126,7 +126,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     missing = await withProgress(looking, (progress) => missingOf(client, done, progress));
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
     const restores = new RestoreWatch(client, results);
-    const onBulk = isDryRun ? async () => undefined : restores.look;
+    const onBulk = isDryRun ? undefined : restores.look;
     if (missing.length === 0)
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, onBulk));
     if (restores.wasSeen) {

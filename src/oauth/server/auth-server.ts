@@ -23,9 +23,8 @@ import { sharedBy, transport, trustOf } from "../../web/connections/server-optio
 import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { reduceForwardedFor } from "../../web/forwarded-for.ts";
-import { queueKey } from "../../web/limits/address.ts";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
-import { READ_COST, RequestTurns } from "../../web/limits/request-turns.ts";
+import { RequestTurns } from "../../web/limits/request-turns.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
 import { securityHeaders } from "../../web/security-headers.ts";
 import { sentRequestId } from "../../web/sent-request-id.ts";
@@ -116,7 +115,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request, reply);
-      turns.run(queueKey(request.ip), READ_COST, () => void handleError(error, request, begin(request, reply)));
+      turns.runRead(request.ip, () => void handleError(error, request, begin(request, reply)));
     },
     clientErrorHandler: respondToClientError,
   });
@@ -129,7 +128,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   ignoreWhatFollows(server);
   reduceForwardedFor(server, trustedProxies);
   options.observe?.(server);
-  server.addHook("onRequest", ({ ip }, _reply, done) => turns.run(queueKey(ip), READ_COST, done));
+  server.addHook("onRequest", ({ ip }, _reply, done) => turns.runRead(ip, done));
   server.addHook("onRequest", (request, reply, done) => {
     begin(request, reply);
     if (rejectUnreadable(request, reply)) return;

@@ -1,8 +1,7 @@
 /** The final response on a connection on which parsing has failed. */
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { queueKey } from "../limits/address.ts";
-import { READ_COST, RequestTurns } from "../limits/request-turns.ts";
+import { RequestTurns } from "../limits/request-turns.ts";
 import type { Excess } from "./fragmented-requests.ts";
 import { isEnding, linger, lingerAfterAnswer, stopReadingAtOnce } from "./lingering-close.ts";
 import { isIdle, isNextAnswerOurs } from "./tracked-response.ts";
@@ -48,7 +47,7 @@ export function rejectConnection(
   rejected.add(socket);
   // Node would report the next bytes as another parse error.
   stopReadingAtOnce(socket);
-  turns.run(queueKey(socket.remoteAddress ?? ""), READ_COST, () => {
+  turns.runRead(socket.remoteAddress ?? "", () => {
     if (socket.writable) sendLast(error, socket, respond);
   });
 }

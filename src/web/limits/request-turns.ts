@@ -4,6 +4,7 @@
  * turn: without this, a hundred connections of one caller would make all others wait for a hundred requests, again and
  * again. What waits is bounded by the connections and by how many requests each may have unanswered.
  */
+import { queueKey } from "./address.ts";
 
 /** What a turn takes, in writes: some milliseconds of work. */
 const PER_TURN = 64;
@@ -38,6 +39,11 @@ export class RequestTurns {
     const queue = this.#waiting.get(caller);
     if (queue === undefined) this.#waiting.set(caller, [{ cost, work }]);
     else queue.push({ cost, work });
+  }
+
+  /** Runs what costs as much as a read, such as a rejection, in the turn of the address that it comes from. */
+  runRead(address: string, work: () => void): void {
+    this.run(queueKey(address), READ_COST, work);
   }
 
   #turn(): void {
