@@ -1,34 +1,19 @@
 /** What one caller of auth_url may take from the others, whatever lies between. */
 import { request } from "node:http";
-import { pino } from "pino";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { toyAuthServer } from "../../../test/support/http/toy-auth-server.ts";
 import { until } from "../../../test/support/until.ts";
-import { IdSource } from "../../std/id.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { reject } from "../../std/result.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
-import { type AuthServerOptions, createAuthServer } from "./auth-server.ts";
+import type { AuthServerOptions } from "./auth-server.ts";
 
 const FORM = new URLSearchParams({ grant_type: "client_credentials", client_id: "acme", client_secret: "guess" });
 const OVER = { admitted: false, headers: { "retry-after": "7" }, retryAfter: 7 };
 
-function serverWith(options: Partial<AuthServerOptions>) {
-  const server = createAuthServer({
-    authUrl: () => "http://auth.test",
-    keys: { published: () => [] },
-    clients: { authenticate: async () => reject("client_authentication_failed") },
-    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
-    ids: new IdSource(),
-    log: pino({ level: "silent" }),
-    ...options,
-  });
-  onTestFinished(() => server.close());
-  return server;
-}
-
 const listening = (options: Partial<AuthServerOptions>): Promise<string> =>
-  serverWith(options).listen({ host: "127.0.0.1", port: 0 });
+  toyAuthServer(options).listen({ host: "127.0.0.1", port: 0 });
 
 /** Of a request that says that it has a body, and sends none of it. */
 function statusWithoutBody(url: string, address: string): Promise<number | undefined> {
@@ -97,7 +82,7 @@ test.each(["/oauth2/token", "/.well-known/jwks.json", "/nothing", "/%zz"])(
   async (url) => {
     const taken: string[] = [];
     let turn = 0;
-    const server = serverWith({});
+    const server = toyAuthServer();
     await server.ready();
     const method = url === "/oauth2/token" ? "POST" : "GET";
     const all = Array.from({ length: 101 }, async (_, i) => {

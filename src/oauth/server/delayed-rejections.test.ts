@@ -1,17 +1,16 @@
 /** Rejections that are sent later, because their connection is a proxy's, and what happens to their requests meanwhile. */
 import { once } from "node:events";
 import { connect } from "node:net";
-import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.ts";
+import { toyAuthServer } from "../../../test/support/http/toy-auth-server.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Clients } from "../../customers/clients/clients.ts";
-import { IdSource } from "../../std/id.ts";
 import { pause } from "../../std/pause.ts";
 import { reject } from "../../std/result.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
-import { type AuthServerOptions, createAuthServer } from "./auth-server.ts";
+import type { AuthServerOptions } from "./auth-server.ts";
 
 const CALLERS = 200;
 const FORM = "grant_type=client_credentials&client_id=acme&client_secret=wrong";
@@ -26,16 +25,7 @@ const REQUEST = [
 
 function rejectingServer(options: Partial<AuthServerOptions> = {}) {
   const authenticate = vi.fn<Clients["authenticate"]>(async () => reject("client_authentication_failed"));
-  const server = createAuthServer({
-    authUrl: () => "http://auth.example",
-    keys: { published: () => [] },
-    clients: { authenticate },
-    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
-    ids: new IdSource(),
-    log: pino({ level: "silent" }),
-    ...options,
-  });
-  onTestFinished(() => server.close());
+  const server = toyAuthServer({ clients: { authenticate }, ...options });
   return { server, authenticate };
 }
 

@@ -1,20 +1,8 @@
-import { pino } from "pino";
-import { expect, onTestFinished, test, vi } from "vitest";
-import { IdSource } from "../../std/id.ts";
-import { reject } from "../../std/result.ts";
-import { createAuthServer } from "./auth-server.ts";
+import { expect, test, vi } from "vitest";
+import { toyAuthServer } from "../../../test/support/http/toy-auth-server.ts";
 
 test("a long query is rejected, and parsed neither there nor on another path", async () => {
-  const server = createAuthServer({
-    authUrl: () => "http://auth.example",
-    readiness: { database: async () => true, migrations: async () => true },
-    keys: { published: () => [] },
-    clients: { authenticate: async () => reject("client_authentication_failed") },
-    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
-    ids: new IdSource(),
-    log: pino({ level: "silent" }),
-  });
-  onTestFinished(() => server.close());
+  const server = toyAuthServer({ readiness: { database: async () => true, migrations: async () => true } });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   const send = async (path: string): Promise<unknown[]> => {
     const response = await fetch(url + path, {

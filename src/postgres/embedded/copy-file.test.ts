@@ -60,7 +60,7 @@ test("a file of several pieces is copied as it is, for its owner alone, and each
   expect(await copyFileDurably(at("nothing"), at("none"))).toBe(undefined);
 });
 
-test("nothing that is there is overwritten, and a copy ends where whoever is told of it says so", async () => {
+test("an existing file is not overwritten, and an error of the progress callback stops the copy", async () => {
   const at = freshPlace();
   for (const name of ["from", "there"]) writeFileSync(at(name), name);
   await expect(copyFileDurably(at("from"), at("there"))).rejects.toThrow("EEXIST");

@@ -69,7 +69,7 @@ test("only the first errors are listed, with a note that there may be more", asy
   expect(lines).toEqual([...first, "  there may be more errors"]);
 });
 
-test("the id of an entry without one is the same in each version, or its opening balance would be made again", () => {
+test("an entry without an id always gets the same one, so that its opening balance is deposited once", () => {
   // A UUID of version 8 with the digits of: printf '["customer","Acme"]' | sha256sum
   const acme = "1e0e16ac-ebfe-8918-8918-efda815fc81c";
   expect(idOf("customer", "Acme")).toBe(acme);

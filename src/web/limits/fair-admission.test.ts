@@ -209,24 +209,25 @@ test("requests that waited too long free their room", async () => {
   expect([news(), turnstile.size]).toEqual(["a no a no a", 0]);
 });
 
+/** A caller with eight requests, of which two have begun beside another caller that left a second ago. */
+async function leftByOthers() {
+  const started = start({ alone: 6 });
+  await started.come("b");
+  await started.come("aaaaaaaa");
+  await started.leave("b");
+  expect(started.news()).toBe("b a a");
+  started.clock.now += 1_000;
+  return started;
+}
+
 test("when the others have left, a waiting caller gets the whole capacity at once", async () => {
-  const { clock, come, leave, news } = start({ alone: 6 });
-  await come("b");
-  await come("aaaaaaaa");
-  await leave("b");
-  expect(news()).toBe("b a a");
-  clock.now += 1_000;
+  const { leave, news } = await leftByOthers();
   await leave("a");
   expect(news()).toBe("a a a a a");
 });
 
 test("so it does when no request of it ends", async () => {
-  const { clock, come, leave, news } = start({ alone: 6 });
-  await come("b");
-  await come("aaaaaaaa");
-  await leave("b");
-  expect(news()).toBe("b a a");
-  clock.now += 1_000;
+  const { news } = await leftByOthers();
   await expect.poll(news, SOON).toBe("a a a a");
 });
 
