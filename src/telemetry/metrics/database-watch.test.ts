@@ -1,15 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
+import { QUIET } from "../../../test/support/database-snapshot.ts";
 import { type DatabaseSnapshot, DatabaseWatch } from "./database-watch.ts";
 
-const SNAPSHOT: DatabaseSnapshot = {
-  backing: [],
-  due: { count: 0, lagMs: 0 },
-  markets: [],
-  eventLagMs: 0,
-  webhooks: { lagMs: 0, failing: 0, failingMs: 0, open: { RETRYING: 0, BLOCKED: 0, UNDELIVERED: 0 } },
-  clockSkewMs: 0,
-  archiveFailing: undefined,
-};
 const LONG_MS = 3_600_000;
 
 /** Reads that the test completes. */
@@ -22,12 +14,12 @@ test("there is no snapshot before the first read, and a fresh one is shared", as
   let count = 0;
   const watch = new DatabaseWatch(async () => {
     count += 1;
-    return SNAPSHOT;
+    return QUIET;
   }, LONG_MS);
   expect(watch.snapshot).toBeUndefined();
   await Promise.all([watch.refresh(), watch.refresh(), watch.refresh()]);
   await watch.refresh();
-  expect([watch.snapshot, count]).toEqual([SNAPSHOT, 1]);
+  expect([watch.snapshot, count]).toEqual([QUIET, 1]);
 });
 
 test("a database that does not respond blocks no one and is not read twice at once", async () => {
@@ -36,9 +28,9 @@ test("a database that does not respond blocks no one and is not read twice at on
   await watch.refresh();
   await watch.refresh();
   expect([watch.snapshot, pending.length]).toEqual([undefined, 1]);
-  pending[0]?.resolve(SNAPSHOT);
+  pending[0]?.resolve(QUIET);
   await watch.refresh();
-  expect([watch.snapshot, pending.length]).toEqual([SNAPSHOT, 1]);
+  expect([watch.snapshot, pending.length]).toEqual([QUIET, 1]);
 });
 
 test("after a failed read there is no snapshot, and the next refresh reads again", async () => {
@@ -49,9 +41,9 @@ test("after a failed read there is no snapshot, and the next refresh reads again
   await first;
   expect(watch.snapshot).toBeUndefined();
   const second = watch.refresh();
-  pending[1]?.resolve(SNAPSHOT);
+  pending[1]?.resolve(QUIET);
   await second;
-  expect([watch.snapshot, pending.length]).toEqual([SNAPSHOT, 2]);
+  expect([watch.snapshot, pending.length]).toEqual([QUIET, 2]);
 });
 
 test("a snapshot is used for ten seconds, and a read is waited for half a second", async () => {
@@ -60,11 +52,11 @@ test("a snapshot is used for ten seconds, and a read is waited for half a second
   const { pending, read } = reads();
   const watch = new DatabaseWatch(read);
   const first = watch.refresh();
-  pending[0]?.resolve(SNAPSHOT);
+  pending[0]?.resolve(QUIET);
   await first;
   vi.advanceTimersByTime(9_999);
   await watch.refresh();
-  expect([watch.snapshot, pending.length]).toEqual([SNAPSHOT, 1]);
+  expect([watch.snapshot, pending.length]).toEqual([QUIET, 1]);
   vi.advanceTimersByTime(1);
   let isOver = false;
   const second = watch.refresh().then(() => (isOver = true));

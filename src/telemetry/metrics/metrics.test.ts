@@ -1,16 +1,6 @@
 import { expect, test } from "vitest";
-import type { DatabaseSnapshot } from "./database-watch.ts";
+import { QUIET } from "../../../test/support/database-snapshot.ts";
 import { Metrics } from "./metrics.ts";
-
-const SNAPSHOT: DatabaseSnapshot = {
-  backing: [],
-  due: { count: 0, lagMs: 0 },
-  markets: [],
-  eventLagMs: 1_500,
-  webhooks: { lagMs: 0, failing: 0, failingMs: 0, open: { RETRYING: 0, BLOCKED: 0, UNDELIVERED: 0 } },
-  clockSkewMs: 0,
-  archiveFailing: undefined,
-};
 
 test("before the core is there its metrics are missing, and then the first scrape has what the database knows", async () => {
   const metrics = new Metrics();
@@ -29,7 +19,7 @@ test("before the core is there its metrics are missing, and then the first scrap
     },
     database: { report: () => ({ open: 0, idle: 0, waiting: 0 }) },
     engines: undefined,
-    readSnapshot: async () => SNAPSHOT,
+    readSnapshot: async () => ({ ...QUIET, eventLagMs: 1_500 }),
     machine: {
       ...{ mode: "sandbox", embedded: true, dataDir: "/nowhere", certificate: () => undefined },
       ...{ lastVerify: async () => undefined, droppedLogLines: () => 0 },

@@ -5,11 +5,11 @@ import { HandshakeShares } from "./handshake-shares.ts";
 
 useReceivers();
 
-test("who has taken more than its share waits until it is within it, in order, and nobody else does", () => {
+/** Shares whose clock goes on while work is done, and by `pass`. `begun` has what was begun, and after how many tenths of a second. */
+function start() {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   let now = 0;
-  const shares = new HandshakeShares(() => now);
   const begun: string[] = [];
   const work = (name: string, ms: number) => () => {
     begun.push(`${name} at ${Math.round(now / 100)}`);
@@ -18,6 +18,11 @@ test("who has taken more than its share waits until it is within it, in order, a
   const pass = (ms: number): void => {
     for (const end = now + ms; now < end; now += 10) vi.advanceTimersByTime(10);
   };
+  return { shares: new HandshakeShares(() => now), begun, work, pass };
+}
+
+test("who has taken more than its share waits until it is within it, in order, and nobody else does", () => {
+  const { shares, begun, work, pass } = start();
   for (let made = 1; made <= 43; made += 1) shares.run("ann", work(`ann ${made}`, 10));
   shares.run("bob", work("bob 1", 1));
   // 200 ms at once, then a fifth of the time: what began within it is done.
@@ -31,19 +36,11 @@ test("who has taken more than its share waits until it is within it, in order, a
 });
 
 test("a piece that takes ten times as long as usual counts a hundred times, because nobody else's is read meanwhile", () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
-  let now = 0;
-  const shares = new HandshakeShares(() => now);
-  const begun: number[] = [];
-  const work = () => {
-    begun.push(Math.round(now / 100));
-    now += 100;
-  };
-  for (let made = 0; made < 3; made += 1) shares.run("ann", work);
-  for (let passed = 0; passed < 20_000; passed += 10, now += 10) vi.advanceTimersByTime(10);
+  const { shares, begun, work, pass } = start();
+  for (const name of ["one", "two", "three"]) shares.run("ann", work(name, 100));
+  pass(20_000);
   // Each counts as a second, which is a fifth of five; one of these is given in advance.
-  expect(begun).toEqual([0, 41, 91]);
+  expect(begun).toEqual(["one at 0", "two at 41", "three at 91"]);
 });
 
 test("each piece of a handshake is read in the turn of who pays, else of the host", async () => {
