@@ -155,21 +155,6 @@ test("a lane that stands still while its rows are locked holds up another for li
   expect(await availableUsd(db.database, [from, to])).toEqual(["8", "2"]);
 });
 
-test("a lane that caches some fifty rows serves a thousand accounts", async () => {
-  await ours.lane.stop();
-  const small = await startLane(db.database, { holder: "ours", bounds: { cachedBytes: 50_000, cachedRefIds: 50 } });
-  const profiles = newProfiles(1_000);
-  await small.fund(profiles, "10");
-  const sends = profiles.map((from, i) => {
-    const to = must(profiles[(i + 1) % profiles.length], "a profile each");
-    return small.lane.execute(movement({ from, to, amount: "4", claim: { customerId: newId(), refId: "once" } }));
-  });
-  const outcomes = await Promise.all(sends);
-  expect(outcomes.filter(({ kind }) => kind !== "done")).toEqual([]);
-  expect(new Set(await availableUsd(db.database, profiles))).toEqual(new Set(["10"]));
-  await small.lane.stop();
-});
-
 test("a hold of another lane can be released here, although the cached rows lack it", async () => {
   const [profile] = newProfiles(1);
   await ours.fund([profile], "10");

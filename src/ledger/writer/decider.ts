@@ -62,10 +62,7 @@ export class Decider {
     return this.#cache.has(key.table, key.key) || pending.isAbsent(keyName(key));
   }
 
-  /**
-   * Adds rows that were read for these commands; for them alone, keys without a row count as absent. A row that the cache
-   * has already evicted is not absent: it is read again.
-   */
+  /** Adds rows that were read for these commands; for them alone, keys without a row count as absent. */
   remember(
     keys: readonly Key[],
     rows: readonly (Key & { readonly row: StateRow })[],
@@ -95,6 +92,12 @@ export class Decider {
 
   /** @param now what rules see; it may step back, unlike the times of batches */
   decide(group: readonly PendingCommand[], slot: number, now: Instant): Decisions {
+    const decisions = this.#decideAll(group, slot, now);
+    this.#cache.evict();
+    return decisions;
+  }
+
+  #decideAll(group: readonly PendingCommand[], slot: number, now: Instant): Decisions {
     const batch = new Batch(this.#cache, slot);
     const decided: Decided[] = [];
     const unknown: PendingCommand[] = [];

@@ -6,6 +6,7 @@ import { guardsOf } from "./batch.ts";
 import { isConflict, isContention } from "./batch-conflicts.ts";
 import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch, LaneEvent } from "./lane-options.ts";
+import type { PendingCommand } from "./pending-command.ts";
 import type { Link } from "./slot-chain.ts";
 
 export interface InFlightBatch extends DecidedBatch {
@@ -15,7 +16,14 @@ export interface InFlightBatch extends DecidedBatch {
 }
 
 export function dispatch(batch: DecidedBatch, link: Link): InFlightBatch {
+  for (const { pending } of batch.decided) pending.enterBatch();
   return { ...batch, link, sentMs: performance.now() };
+}
+
+/** Once its outcome is known. @returns its commands, which may be decided again if it has not committed */
+export function dissolve({ decided }: InFlightBatch): PendingCommand[] {
+  for (const { pending } of decided) pending.leaveBatch();
+  return decided.map(({ pending }) => pending);
 }
 
 /** What observers receive about a durable batch. */

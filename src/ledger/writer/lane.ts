@@ -22,8 +22,8 @@ import { type Key, keyName, readKeys } from "../tables.ts";
 import { isContention } from "./batch-conflicts.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
-import { Decider, type Decisions } from "./decider.ts";
-import { committed, dispatch, failed, type InFlightBatch, isRefused, movedRows } from "./in-flight-batch.ts";
+import { Decider } from "./decider.ts";
+import { committed, dispatch, dissolve, failed, type InFlightBatch, isRefused, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
 import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState, LIMITS } from "./lane-options.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
@@ -194,7 +194,8 @@ export class Lane {
   #dispatch(group: readonly PendingCommand[]): void {
     // Rows in memory may be stale and so contradict each other, for example when another lane has added a hold. A rule
     // that fails is run again on locked rows; only a failure there is a bug.
-    const { batch, failed } = this.#decide(group);
+    const { batch, failed, unknown } = this.#decider.decide(group, this.#slot.number, this.#clock.now());
+    for (const pending of unknown) this.#admit(pending);
     this.#toLock.push(...failed.map(({ pending }) => pending));
     if (batch === undefined) return;
     const sent = dispatch(batch, this.#slot.next(batch.content.digest));
@@ -203,12 +204,6 @@ export class Lane {
       () => this.#onCommit(sent),
       (error: unknown) => this.#onFailure(sent, asFault(error)),
     );
-  }
-
-  #decide(group: readonly PendingCommand[]): Omit<Decisions, "unknown"> {
-    const { unknown, ...decisions } = this.#decider.decide(group, this.#slot.number, this.#clock.now());
-    for (const pending of unknown) this.#admit(pending);
-    return decisions;
   }
 
   #onCommit(batch: InFlightBatch): void {
@@ -220,6 +215,7 @@ export class Lane {
 
   #committed(batch: InFlightBatch): void {
     this.#observer.onCommitted?.(committed(batch));
+    dissolve(batch);
     const others = report(batch.decided);
     const some = others.map(({ pending }) => pending);
     if (some.length > 0) void this.#proceed(some, reportByRefId(this.#refIds, others));
@@ -261,6 +257,8 @@ export class Lane {
   /** One batch in a transaction that locks its rows first. @returns the error when nothing was committed */
   async #saveUnderLock(group: readonly PendingCommand[]): Promise<Error | undefined> {
     let sent: InFlightBatch | undefined;
+    // Admitted only when the transaction has ended: if it fails, the whole group is decided again, and they with it.
+    let unknown: readonly PendingCommand[] = [];
     await this.#clockWatch.untilRight(() => group.some((pending) => this.#isInTime(pending)));
     try {
       const some = [...(await this.#refIds.lookUp(group.filter((pending) => this.#isInTime(pending))))];
@@ -273,10 +271,11 @@ export class Lane {
         this.#decider.forget(keys);
         for (const pending of some) pending.clearAbsent();
         this.#decider.remember(keys, rows, some);
-        const { batch, failed } = this.#decide(some);
-        for (const { pending, error } of failed) this.#fail(pending, error);
-        if (batch === undefined) return;
-        sent = dispatch(batch, this.#slot.next(batch.content.digest));
+        const decisions = this.#decider.decide(some, this.#slot.number, this.#clock.now());
+        unknown = decisions.unknown;
+        for (const { pending, error } of decisions.failed) this.#fail(pending, error);
+        if (decisions.batch === undefined) return;
+        sent = dispatch(decisions.batch, this.#slot.next(decisions.batch.content.digest));
         const statement = this.#connection.statementOf(sent);
         await transaction.rows(statement.text, statement.values);
       });
@@ -287,9 +286,11 @@ export class Lane {
       this.#decider.reset();
       // If a clock was set, all later batches would fail too: reconnecting measures it anew.
       if (["too_late", "clock_ahead"].includes(serverError(asFault(error))?.constraint ?? "")) this.#connection.drop();
+      if (lost !== undefined) dissolve(lost);
       if (!hasCommitted) return asFault(error);
     }
     if (sent !== undefined) this.#committed(sent);
+    for (const pending of unknown) this.#admit(pending);
     return undefined;
   }
 
@@ -316,7 +317,7 @@ export class Lane {
     if (goesOn) this.#slot.rewind(batches);
     else this.#connection.drop();
     const lost = goesOn ? batches : await this.#resolve(batches);
-    const again = lost.flatMap(({ decided }) => decided.map(({ pending }) => pending));
+    const again = lost.flatMap(dissolve);
     await this.#retryWhileAway(async () => {
       if (!goesOn) await this.#slot.renewOrTake();
       // Rows that another process changed under the lost batch are likely to be changed again.

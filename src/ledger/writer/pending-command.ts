@@ -1,4 +1,5 @@
 /** A command in the lane, from its arrival to its only outcome. */
+import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { type Claim, type Command, type Decision, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 
@@ -20,6 +21,7 @@ export class PendingCommand {
   readonly deadline: Instant;
   readonly #callbacks: Callbacks;
   isComplete = false;
+  #isInBatch = false;
   /** Keys of rows that were read and do not exist. Rare. */
   #absent: Set<string> | undefined;
   /** By claim key: the record that holds the command's ref_id, and whether it has released it. */
@@ -47,6 +49,16 @@ export class PendingCommand {
 
   unavailable(why: string): void {
     this.fail(new Unavailable(why));
+  }
+
+  /** Fails if it is in a batch whose outcome is not known: in a second one it would take effect twice. */
+  enterBatch(): void {
+    assert(!this.#isInBatch, "a command is in one batch at a time");
+    this.#isInBatch = true;
+  }
+
+  leaveBatch(): void {
+    this.#isInBatch = false;
   }
 
   isAbsent(key: string): boolean {

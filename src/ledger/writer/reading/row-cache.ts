@@ -5,6 +5,9 @@
  * Bounded in bytes, over all tables, in two generations. When the younger is full it becomes the older, and what is left of
  * the older one is dropped. A row of the older one that is used moves to the younger. So orders that are closed leave, and
  * accounts that are in use stay, however many there are of either.
+ *
+ * Rows leave behind a decided batch alone, so those that a batch rests on stay from its first decision to its last. What was
+ * read since may exceed the bound until then: the rows of the commands that wait, which admission control bounds.
  */
 import { assert } from "../../../std/assert.ts";
 import type { AnyStateTable, StateRow, StateTable } from "../../tables.ts";
@@ -34,7 +37,6 @@ export class RowCache {
     return (this.#younger.get(table.name)?.has(key) || this.#older.get(table.name)?.has(key)) ?? false;
   }
 
-  /** Evicts rows that were not used recently when there are too many. */
   set(table: AnyStateTable, key: string, row: StateRow): void {
     assert(row.version > 0n, () => `a cached row has been written, but ${table.name} ${key} has not`);
     const rows = this.#younger.get(table.name);
@@ -43,16 +45,18 @@ export class RowCache {
   }
 
   #add(table: AnyStateTable, key: string, row: StateRow): void {
-    const bytes = estimateBytes(table, row);
-    if (this.#youngerBytes + bytes > this.#generationBytes) {
-      this.#older = this.#younger;
-      this.#younger = new Map();
-      this.#youngerBytes = 0;
-    }
     const rows = this.#younger.get(table.name) ?? new Map<string, StateRow>();
     this.#younger.set(table.name, rows.set(key, row));
-    this.#youngerBytes += bytes;
+    this.#youngerBytes += estimateBytes(table, row);
     this.#older.get(table.name)?.delete(key);
+  }
+
+  /** Drops rows that were not used recently, if there are too many. */
+  evict(): void {
+    if (this.#youngerBytes <= this.#generationBytes) return;
+    this.#older = this.#younger;
+    this.#younger = new Map();
+    this.#youngerBytes = 0;
   }
 
   delete(table: AnyStateTable, key: string): void {
