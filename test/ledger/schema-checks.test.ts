@@ -74,3 +74,15 @@ test("a customer has one DEFAULT profile: an index finds it among however many, 
   const second = "update profile set kind = 'DEFAULT' where last_deactivation = 0";
   await expect(db.owner.rows(second)).rejects.toThrow('violates unique constraint "profile_default"');
 });
+
+test.each(["null", "'7'"])(
+  "a transaction of a chain is deposited once, output %s, with 0x or without",
+  async (index) => {
+    const again = `update transfer set type = 'CRYPTO_DEPOSIT', crypto_network = 'ETHEREUM', crypto_tx_index = ${index},
+                        crypto_tx_hash = case when id = (select min(id::text)::uuid from transfer where type = 'WIRE_DEPOSIT')
+                                           then '0xab' else 'ab' end
+                  where type = 'WIRE_DEPOSIT'`;
+    const unique = 'violates unique constraint "chain_transaction_already_deposited"';
+    await expect(db.owner.rows(again)).rejects.toThrow(unique);
+  },
+);

@@ -288,7 +288,15 @@ test("by the commands of the documentation two nodes serve behind haproxy, and a
   const other = "another rolling-restart is running";
   await site.run(`${lock}; said=$(rolling-restart node1 2>&1 8>&-) && exit 1; [[ $said == "${other}" ]]`);
   expect(await pids()).toEqual(restarted);
-  await site.run("rolling-restart node1; rolling-restart node2");
+  await site.run("rolling-restart node1");
+  // Nor while a check of another node fails: then nobody would serve.
+  const [, before] = await pids();
+  await site.run(`systemctl stop parbook@node1
+    until socat stdio UNIX-CONNECT:$HAPROXY_SOCKET <<< "show servers state" | awk '$4 == "node1" && $6 == 0 { down += 1 } END { exit down != 2 }'; do sleep 0.1; done
+    said=$(LIMIT_S=1 rolling-restart node2 2>&1) && exit 1; [[ $said == "waited 1 s in vain: all nodes are up" ]] || { echo "$said"; exit 1; }
+    systemctl start parbook@node1`);
+  expect((await pids())[1]).toBe(before);
+  await site.run("rolling-restart node2");
   for (const [i, pid] of (await pids()).entries()) expect(pid).not.toBe(restarted[i]);
   first.end();
 });
