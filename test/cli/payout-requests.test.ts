@@ -164,15 +164,20 @@ test("a service whose certificate is not trusted is not asked again", async () =
   ]);
 });
 
-test("a service that was restored to an earlier moment meanwhile: what is gone is open again", async () => {
-  // It loses what it had but for the first ten, when a hundred and twenty are paid.
-  const paid = new Set<string>();
+/**
+ * A service that loses what it had but for the first ten, when a hundred and twenty are paid.
+ * @returns its URL, what is paid there, and a switch: whether it answers when many are looked for
+ */
+async function restoringService() {
+  const service = { url: "", paid: new Set<string>(), answersLookUps: true };
+  const { paid } = service;
   let isAway = false;
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const piece of request.setEncoding("utf8")) body += piece;
     if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
     const { dry_run, items } = JSON.parse(body) as { dry_run: boolean; items: { ref_id: string }[] };
+    if (isAway && dry_run && items.length > 1 && !service.answersLookUps) return void response.writeHead(400).end();
     if (!isAway && paid.size === 120) {
       for (const refId of [...paid].slice(10)) paid.delete(refId);
       isAway = true;
@@ -187,14 +192,25 @@ test("a service that was restored to an earlier moment meanwhile: what is gone i
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => void server.close());
+  service.url = urlOfServer(server);
+  return service;
+}
+
+/** A result with twenty lines that are done there, and a hundred and thirty that are open. */
+async function longResult(url: string): Promise<string> {
   const line = (at: number): string => `default,${PROFILE},1,USD,long-${at},`;
   const before = Array.from({ length: 20 }, (_, at) => line(at));
   const first = await file("long.csv", HEAD, ...before);
-  expect((await payout(first, urlOfServer(server))).exitCode).toBe(0);
+  expect((await payout(first, url)).exitCode).toBe(0);
   const done = (await readFile(join(folder, "long.result.csv"), "utf8")).trimEnd().split("\n");
   const more = Array.from({ length: 130 }, (_, at) => `${line(20 + at)},,,`);
-  const path = await file("long.result.csv", ...done, ...more);
-  const { exitCode, stdout } = await payout(path, urlOfServer(server));
+  return file("long.result.csv", ...done, ...more);
+}
+
+test("a service that was restored to an earlier moment meanwhile: what is gone is open again", async () => {
+  const { url, paid } = await restoringService();
+  const path = await longResult(url);
+  const { exitCode, stdout } = await payout(path, url);
   expect([exitCode, stdout.split("\n").slice(0, 2)]).toEqual([
     1,
     [
@@ -203,8 +219,25 @@ test("a service that was restored to an earlier moment meanwhile: what is gone i
     ],
   ]);
   expect(paid.size).toBe(40);
-  expect((await payout(path, urlOfServer(server))).stdout.split("\n")[0]).toBe(
-    "150 lines: 40 done before, 110 COMPLETED",
+  expect((await payout(path, url)).stdout.split("\n")[0]).toBe("150 lines: 40 done before, 110 COMPLETED");
+  expect(paid.size).toBe(150);
+});
+
+test("a payout that ends before it has found what a restored service lacks takes none of its payments for done", async () => {
+  const service = await restoringService();
+  const { url, paid } = service;
+  const path = await longResult(url);
+  service.answersLookUps = false;
+  const { exitCode, stdout, stderr } = await payout(path, url);
+  expect([exitCode, stdout, stderr.split("\n")[0]]).toEqual([
+    ...[1, "", "the service answers 400: no reason given: 130 of 130 lines were answered"],
+  ]);
+  const written = (await readFile(path, "utf8")).trimEnd().split("\n");
+  const doubt =
+    '"it was done; the service was restored to an earlier moment meanwhile, and was not asked whether it still has it"';
+  expect(written.slice(1).map((line) => line.slice(line.indexOf("UNKNOWN")))).toEqual(
+    Array(150).fill(`UNKNOWN,,${doubt}`),
   );
+  expect((await payout(path, url)).stdout.split("\n")[0]).toBe("150 lines: 40 EXISTS, 110 COMPLETED");
   expect(paid.size).toBe(150);
 });

@@ -119,13 +119,13 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
+  const restores = new RestoreWatch(client, results);
   let missing: readonly PayoutLine[] = [];
   try {
     const done = paidLast(payout.lines.filter((line) => !isOpenLine(line)));
     const looking = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
     missing = await withProgress(looking, (progress) => missingOf(client, done, progress));
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
-    const restores = new RestoreWatch(client, results);
     const onBulk = isDryRun ? undefined : restores.look;
     if (missing.length === 0)
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, onBulk));
@@ -136,6 +136,8 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   } catch (error) {
     // A result that says no more than the file must not replace that of a run before it.
     const answered = open.filter((line) => results.has(line)).length;
+    // What is gone would stand among what is done, and in the next run behind more than it looks for.
+    if (restores.wasSeen) restores.doubt(payout.lines);
     const unsaved = answered > 0 ? await save() : [];
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
     const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${answered > 0 ? again : commandOf(file)}`];
@@ -196,7 +198,8 @@ function notHere(missing: readonly PayoutLine[]): string {
 
 /**
  * Whether the ledger was restored to an earlier moment while it was paid from: then what was paid last before a wait is
- * not there after it. All that is done is looked for again at the end, and what is gone is open.
+ * not there after it. All that is done is looked for again at the end, and what is gone is open. If the end is not reached,
+ * all of it is: what is sent again takes effect once.
  */
 class RestoreWatch {
   readonly #client: BulkClient;
@@ -221,6 +224,10 @@ class RestoreWatch {
     for (const line of await missingOf(this.#client, done, progress)) this.#results.set(line, LOST);
   }
 
+  doubt(lines: readonly PayoutLine[]): void {
+    for (const line of lines) if (this.#isDone(line)) this.#results.set(line, DOUBTED);
+  }
+
   #isDone(line: PayoutLine): boolean {
     return ENDS.has(this.#results.get(line)?.status ?? "");
   }
@@ -230,6 +237,12 @@ const SILENT = { add: () => undefined };
 const LOST: LineResult = {
   status: "UNKNOWN",
   detail: "it was done, and is gone: the service was restored to an earlier moment meanwhile",
+};
+
+const DOUBTED: LineResult = {
+  status: "UNKNOWN",
+  detail:
+    "it was done; the service was restored to an earlier moment meanwhile, and was not asked whether it still has it",
 };
 
 /** In rounds: what was not tried, or is not known, is sent again. */
