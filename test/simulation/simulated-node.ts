@@ -40,6 +40,8 @@ export interface NodeParts {
   readonly random: Random;
   readonly catalogue: Catalogue;
   readonly leaseMs: number;
+  /** How much of the ledger's rows its lane keeps. */
+  readonly cachedBytes: number;
   readonly settlementDelayMs: number;
   /** Whether it publishes events: from memory and the database, or from the database alone. */
   readonly publishes: "from memory" | "from the database" | undefined;
@@ -68,7 +70,7 @@ export class SimulatedNode implements Process {
   clockAheadMs = 0;
 
   constructor(parts: NodeParts) {
-    const { name, time, postgres, faults, random, catalogue, leaseMs, log, onBug } = parts;
+    const { name, time, postgres, faults, random, catalogue, leaseMs, cachedBytes, log, onBug } = parts;
     this.#parts = parts;
     this.name = name;
     const system: Clock = { now: () => Math.floor(time.now + this.clockAheadMs) as Instant };
@@ -90,7 +92,7 @@ export class SimulatedNode implements Process {
         recentBatches.add(batch);
         committed.notify();
       },
-      bounds: { leaseMs },
+      bounds: { leaseMs, cachedBytes },
       log: (event) => {
         const error = "error" in event ? `: ${event.error.message}` : "";
         log(`${name}: lane ${event.kind}${error}`);
