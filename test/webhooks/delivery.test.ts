@@ -116,6 +116,24 @@ test("a receiver is left alone for as long as it asks, at most an hour", async (
   await until("all are accepted", () => receiver.accepted().length === 3);
 });
 
+test("of what a receiver answers the first KiB is kept, whatever it answers, and bytes that are no text", async () => {
+  const profile = await site.profile();
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url });
+  const bodies = [1_023, 1_024, 1_025, 15_000].map((length) => Buffer.alloc(length, "answer \0\xff", "latin1"));
+  const next = bodies.values();
+  receiver.answer = () => ({ status: 200, body: next.next().value ?? Buffer.of() });
+  site.node();
+  await site.change(...bodies.map(() => profile));
+  const last = await site.lastNumber();
+  await until("the place is written", async () => (await site.progress(webhook)).readTo === last);
+  const attempts = await site.db.database.rows<{ answer: Buffer }>(
+    "select answer from webhook_attempt order by number",
+  );
+  expect(attempts.map(({ answer }) => answer)).toEqual(bodies.map((body) => body.subarray(0, 1_024)));
+  expect(receiver.received).toHaveLength(bodies.length);
+});
+
 test("410 disables at once, and the webhook keeps its place until it is enabled", async () => {
   const [a, b] = [await site.profile(), await site.profile()];
   const receiver = await site.receiver();

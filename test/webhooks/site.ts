@@ -37,7 +37,10 @@ export interface Received {
   readonly objects: readonly string[];
 }
 
-type Answered = number | { readonly status: number; readonly headers: IncomingHttpHeaders } | "nothing";
+type Answered =
+  | number
+  | { readonly status: number; readonly headers?: IncomingHttpHeaders; readonly body?: Buffer }
+  | "nothing";
 
 export interface Receiver {
   readonly url: string;
@@ -250,9 +253,9 @@ async function openReceiver(): Promise<Receiver & { close(): Promise<void> }> {
     received.push(one);
     const answer = await receiver.answer(one);
     if (answer === "nothing") return;
-    const { status, headers } = typeof answer === "number" ? { status: answer, headers: {} } : answer;
+    const { status, headers = {}, body: said } = typeof answer === "number" ? { status: answer } : answer;
     if (status < 300) accepted.push(...one.numbers);
-    response.writeHead(status, headers).end(status < 300 ? "" : "no");
+    response.writeHead(status, headers).end(said ?? (status < 300 ? "" : "no"));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
