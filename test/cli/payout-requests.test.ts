@@ -165,10 +165,11 @@ test("a service whose certificate is not trusted is not asked again", async () =
 });
 
 /**
- * A service that loses what it had but for the first ten, when a hundred and twenty are paid.
+ * A service that loses what it had but for the first ten, when so many are paid and the next are sent; for a moment it does not
+ * serve, unless another one takes its place at once.
  * @returns its URL, what is paid there, and a switch: whether it answers when many are looked for
  */
-async function restoringService() {
+async function restoringService({ at = 120, isSeamless = false } = {}) {
   const service = { url: "", paid: new Set<string>(), answersLookUps: true };
   const { paid } = service;
   let isAway = false;
@@ -178,10 +179,10 @@ async function restoringService() {
     if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
     const { dry_run, items } = JSON.parse(body) as { dry_run: boolean; items: { ref_id: string }[] };
     if (isAway && dry_run && items.length > 1 && !service.answersLookUps) return void response.writeHead(400).end();
-    if (!isAway && paid.size === 120) {
+    if (!isAway && !dry_run && paid.size === at) {
       for (const refId of [...paid].slice(10)) paid.delete(refId);
       isAway = true;
-      return void response.writeHead(503, { "retry-after": "0" }).end();
+      if (!isSeamless) return void response.writeHead(503, { "retry-after": "0" }).end();
     }
     const results = items.map(({ ref_id: refId }) => {
       if (paid.has(refId)) return { status: "EXISTS" };
@@ -207,19 +208,29 @@ async function longResult(url: string): Promise<string> {
   return file("long.result.csv", ...done, ...more);
 }
 
-test("a service that was restored to an earlier moment meanwhile: what is gone is open again", async () => {
-  const { url, paid } = await restoringService();
+// One of those that are gone is sent along with those that follow it, and so is paid again.
+test.each([
+  { at: 120, isSeamless: false, sums: "10 done before, 109 UNKNOWN, 31 COMPLETED", lost: 109 },
+  { at: 120, isSeamless: true, sums: "10 done before, 109 UNKNOWN, 31 COMPLETED", lost: 109 },
+  { at: 20, isSeamless: false, sums: "11 done before, 9 UNKNOWN, 130 COMPLETED", lost: 9 },
+  { at: 20, isSeamless: true, sums: "11 done before, 9 UNKNOWN, 130 COMPLETED", lost: 9 },
+])("a service that was restored to an earlier moment meanwhile: what is gone is open again: %o", async (one) => {
+  const { url, paid } = await restoringService(one);
   const path = await longResult(url);
   const { exitCode, stdout } = await payout(path, url);
   expect([exitCode, stdout.split("\n").slice(0, 2)]).toEqual([
     1,
     [
-      "150 lines: 10 done before, 110 UNKNOWN, 30 COMPLETED",
-      "The service was restored to an earlier moment meanwhile: 110 lines that were done are gone",
+      `150 lines: ${one.sums}`,
+      `The service was restored to an earlier moment meanwhile: ${one.lost} lines that were done are gone`,
     ],
   ]);
-  expect(paid.size).toBe(40);
-  expect((await payout(path, url)).stdout.split("\n")[0]).toBe("150 lines: 40 done before, 110 COMPLETED");
+  expect(paid.size).toBe(150 - one.lost);
+  const again = await payout(path, url);
+  expect([again.exitCode, again.stdout.split("\n")[0]]).toEqual([
+    0,
+    `150 lines: ${150 - one.lost} done before, ${one.lost} COMPLETED`,
+  ]);
   expect(paid.size).toBe(150);
 });
 
@@ -238,6 +249,6 @@ test("a payout that ends before it has found what a restored service lacks takes
   expect(written.slice(1).map((line) => line.slice(line.indexOf("UNKNOWN")))).toEqual(
     Array(150).fill(`UNKNOWN,,${doubt}`),
   );
-  expect((await payout(path, url)).stdout.split("\n")[0]).toBe("150 lines: 40 EXISTS, 110 COMPLETED");
+  expect((await payout(path, url)).stdout.split("\n")[0]).toBe("150 lines: 41 EXISTS, 109 COMPLETED");
   expect(paid.size).toBe(150);
 });

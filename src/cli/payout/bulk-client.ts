@@ -32,7 +32,6 @@ export class BulkClient {
   readonly #target: Target;
   readonly #stopping: AbortSignal;
   #token: string | undefined;
-  #hasWaited = false;
 
   constructor(target: Target, stopping: AbortSignal) {
     this.#target = target;
@@ -52,17 +51,8 @@ export class BulkClient {
       if (status === 401) this.#token = undefined;
       const mayPass = status === 0 || status === 401 || status === 408 || status === 429 || status >= 500;
       if (!mayPass || attempt === MOST_ATTEMPTS || (status === 401 && attempt > 2)) throw rejected(status, answer);
-      // With another token it is answered by the same service.
-      if (status !== 401) this.#hasWaited = true;
       await this.pause(attempt, retryAfterMs);
     }
-  }
-
-  /** Whether a bulk was not answered at once, since this was asked before. */
-  takeHasWaited(): boolean {
-    const hasWaited = this.#hasWaited;
-    this.#hasWaited = false;
-    return hasWaited;
   }
 
   async pause(attempt: number, retryAfterMs?: number): Promise<void> {

@@ -119,19 +119,20 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
-  const restores = new RestoreWatch(client, results);
+  const restores = new RestoreWatch(results);
   let missing: readonly PayoutLine[] = [];
   try {
     const done = paidLast(payout.lines.filter((line) => !isOpenLine(line)));
     const looking = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
-    missing = await withProgress(looking, (progress) => missingOf(client, done, progress));
+    missing = await withProgress(looking, (progress) => missingOf(client, done, results, progress));
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
-    const onBulk = isDryRun ? undefined : restores.look;
+    restores.follow([...done].sort((a, b) => paidAt(a) - paidAt(b) || 0));
+    const watch = isDryRun ? undefined : restores;
     if (missing.length === 0)
-      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, onBulk));
+      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, watch));
     if (restores.wasSeen) {
       const all = { ...looking, total: payout.lines.length };
-      await withProgress(all, (progress) => restores.findLost(payout.lines, progress));
+      await withProgress(all, (progress) => restores.findLost(client, payout.lines, progress));
     }
   } catch (error) {
     // A result that says no more than the file must not replace that of a run before it.
@@ -154,12 +155,13 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
 }
 
 /**
- * The lines that the service does not have, though the file says that they are done.
+ * The lines that the service does not have, though they are done by the file or by what was answered.
  * @throws CommandRejected if it does not say
  */
 async function missingOf(
   client: BulkClient,
   done: readonly PayoutLine[],
+  results: ReadonlyMap<PayoutLine, LineResult>,
   progress: Pick<Progress, "add">,
 ): Promise<readonly PayoutLine[]> {
   const found = new Map<PayoutLine, LineResult>();
@@ -168,7 +170,7 @@ async function missingOf(
     const { status, transferId } = found.get(line) ?? UNANSWERED;
     if (UNSETTLED.has(status))
       throw new CommandRejected("the service does not say whether it has what is done already");
-    return status !== "EXISTS" || transferId !== (line.result?.transferId ?? transferId);
+    return status !== "EXISTS" || transferId !== (results.get(line)?.transferId ?? transferId);
   });
 }
 
@@ -197,31 +199,38 @@ function notHere(missing: readonly PayoutLine[]): string {
 }
 
 /**
- * Whether the ledger was restored to an earlier moment while it was paid from: then what was paid last before a wait is
- * not there after it. All that is done is looked for again at the end, and what is gone is open. If the end is not reached,
- * all of it is: what is sent again takes effect once.
+ * Whether the ledger was restored to an earlier moment while it was paid from: then what was paid last before that is not
+ * there after it. So each bulk sends a line along that was done before it, which takes no effect where it is there. Was it
+ * gone, all that is done is looked for again at the end, and what is gone is open. If that end is not reached, all of it is:
+ * what is sent again takes effect once.
  */
 class RestoreWatch {
-  readonly #client: BulkClient;
   readonly #results: Map<PayoutLine, LineResult>;
-  #last: PayoutLine | undefined;
+  /** What was done last, to be sent along. */
+  witness: PayoutLine | undefined;
   wasSeen = false;
 
-  constructor(client: BulkClient, results: Map<PayoutLine, LineResult>) {
-    this.#client = client;
+  constructor(results: Map<PayoutLine, LineResult>) {
     this.#results = results;
   }
 
-  /** To be called after each bulk, with its lines. */
-  readonly look = async (lines: readonly PayoutLine[]): Promise<void> => {
-    if (this.#client.takeHasWaited() && this.#last !== undefined && !this.wasSeen)
-      this.wasSeen = (await missingOf(this.#client, [this.#last], SILENT)).length > 0;
-    this.#last = lines.findLast((line) => this.#isDone(line)) ?? this.#last;
-  };
+  /** @param lines that were answered, in their order */
+  follow(lines: readonly PayoutLine[]): void {
+    this.witness = lines.findLast((line) => this.#isDone(line)) ?? this.witness;
+  }
 
-  async findLost(lines: readonly PayoutLine[], progress: Pick<Progress, "add">): Promise<void> {
+  /** @param answer what became of the witness now; undefined if it was not said */
+  compare(witness: PayoutLine, answer: LineResult = UNANSWERED): void {
+    const { transferId } = this.#results.get(witness) ?? UNANSWERED;
+    if (UNSETTLED.has(answer.status)) return;
+    if (answer.status === "EXISTS" && answer.transferId === (transferId ?? answer.transferId)) return;
+    this.wasSeen = true;
+    if (ENDS.has(answer.status)) this.#results.set(witness, answer);
+  }
+
+  async findLost(client: BulkClient, lines: readonly PayoutLine[], progress: Pick<Progress, "add">): Promise<void> {
     const done = lines.filter((line) => this.#isDone(line));
-    for (const line of await missingOf(this.#client, done, progress)) this.#results.set(line, LOST);
+    for (const line of await missingOf(client, done, this.#results, progress)) this.#results.set(line, LOST);
   }
 
   doubt(lines: readonly PayoutLine[]): void {
@@ -233,7 +242,6 @@ class RestoreWatch {
   }
 }
 
-const SILENT = { add: () => undefined };
 const LOST: LineResult = {
   status: "UNKNOWN",
   detail: "it was done, and is gone: the service was restored to an earlier moment meanwhile",
@@ -252,7 +260,7 @@ async function sendAll(
   isDryRun: boolean,
   results: Map<PayoutLine, LineResult>,
   progress: Pick<Progress, "add">,
-  onBulk: (lines: readonly PayoutLine[]) => Promise<void> = async () => undefined,
+  restores?: RestoreWatch,
 ): Promise<void> {
   let remaining = open;
   for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
@@ -260,15 +268,18 @@ async function sendAll(
     const unsettled: PayoutLine[] = [];
     for (let from = 0; from < remaining.length; from += ITEMS) {
       const some = remaining.slice(from, from + ITEMS);
+      const witness = restores?.witness;
+      const sent = witness === undefined ? some : [...some, witness];
       const answered = await client.send(
-        some.map(({ item }) => item),
+        sent.map(({ item }) => item),
         isDryRun,
       );
+      if (witness !== undefined) restores?.compare(witness, answered[some.length]);
       for (const [i, line] of some.entries()) results.set(line, answered[i] ?? UNANSWERED);
       const before = unsettled.length;
       unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
       progress.add(some.length - (unsettled.length - before));
-      await onBulk(some);
+      restores?.follow(some);
     }
     remaining = unsettled;
   }
