@@ -10,15 +10,24 @@ function start() {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   let now = 0;
+  let stoodStillMs = 0;
   const begun: string[] = [];
   const work = (name: string, ms: number) => () => {
     begun.push(`${name} at ${Math.round(now / 100)}`);
     now += ms;
   };
+  const standStill = (ms: number) => () => {
+    now += ms;
+    stoodStillMs += ms;
+  };
   const pass = (ms: number): void => {
     for (const end = now + ms; now < end; now += 10) vi.advanceTimersByTime(10);
   };
-  return { shares: new HandshakeShares(() => now), begun, work, pass };
+  const shares = new HandshakeShares(
+    () => now,
+    () => now - stoodStillMs,
+  );
+  return { shares, begun, work, standStill, pass };
 }
 
 test("who has taken more than its share waits until it is within it, in order, and nobody else does", () => {
@@ -41,6 +50,26 @@ test("a piece that takes ten times as long as usual counts a hundred times, beca
   pass(20_000);
   // Each counts as a second, which is a fifth of five; one of these is given in advance.
   expect(begun).toEqual(["one at 0", "two at 41", "three at 91"]);
+});
+
+test("what a machine that stands still takes counts for nobody", () => {
+  const { shares, begun, work, standStill } = start();
+  for (let i = 0; i < 15; i += 1) shares.run("ann", standStill(400));
+  shares.run("ann", work("one", 10));
+  expect(begun).toEqual(["one at 60"]);
+});
+
+test("by the process's own time, a piece that works counts, and one that waits does not", () => {
+  const shares = new HandshakeShares();
+  const begun: string[] = [];
+  shares.run("waits", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150));
+  shares.run("works", () => {
+    // In microseconds.
+    const { user, system } = process.cpuUsage();
+    for (let used = process.cpuUsage(); used.user + used.system < user + system + 150_000; used = process.cpuUsage());
+  });
+  for (const payer of ["waits", "works"]) shares.run(payer, () => begun.push(payer));
+  expect(begun).toEqual(["waits"]);
 });
 
 test("each piece of a handshake is read in the turn of who pays, else of the host", async () => {

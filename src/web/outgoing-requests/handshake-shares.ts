@@ -12,15 +12,23 @@ const AT_ONCE_MS = 200;
 /** A piece of a usual handshake takes less. Nobody else's is read meanwhile, so one that takes ten times as long counts a hundred times. */
 const USUAL_MS = 10;
 
+/** Milliseconds of all threads, since any moment. */
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 export class HandshakeShares {
   readonly #now: () => number;
+  readonly #processorMs: () => number;
   readonly #spent = new SpentTime(SHARE, AT_ONCE_MS);
   /** Of those that have taken too much, in order. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
   /** @param now monotonic, in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number = () => performance.now(), processor = processorMs) {
     this.#now = now;
+    this.#processorMs = processor;
   }
 
   /** Does work at once, or behind the payer's earlier work once that is within its share. */
@@ -46,10 +54,11 @@ export class HandshakeShares {
   }
 
   #take(payer: string, work: () => void): void {
-    const begun = this.#now();
+    const [begun, before] = [this.#now(), this.#processorMs()];
     work();
     const now = this.#now();
-    const took = now - begun;
+    // A machine that stood still meanwhile has worked for nobody.
+    const took = Math.min(now - begun, this.#processorMs() - before);
     this.#spent.spend(payer, took * Math.max(took / USUAL_MS, 1), now);
   }
 
