@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { BulkClient, pauseMs } from "../../src/cli/payout/bulk-client.ts";
+import { IdSource } from "../../src/std/id.ts";
 import { readCertificate } from "../support/http/certificate.ts";
 import { HEAD, makeFolder, runPayout, writeLines } from "./payout-files.ts";
 
@@ -165,29 +166,32 @@ test("a service whose certificate is not trusted is not asked again", async () =
 });
 
 /**
- * A service that loses what it had but for the first ten, when so many are paid and the next are sent; for a moment it does not
- * serve, unless another one takes its place at once.
+ * A service that loses what it had but for the first ten when the bulk of this number is sent; for a moment it does not serve,
+ * unless another one takes its place at once.
  * @returns its URL, what is paid there, and a switch: whether it answers when many are looked for
  */
-async function restoringService({ at = 120, isSeamless = false } = {}) {
-  const service = { url: "", paid: new Set<string>(), answersLookUps: true };
+async function restoringService({ at, isSeamless = true }: { readonly at: number; readonly isSeamless?: boolean }) {
+  const service = { url: "", paid: new Map<string, string>(), answersLookUps: true };
   const { paid } = service;
-  let isAway = false;
+  const ids = new IdSource();
+  let bulks = 0;
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const piece of request.setEncoding("utf8")) body += piece;
     if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
     const { dry_run, items } = JSON.parse(body) as { dry_run: boolean; items: { ref_id: string }[] };
-    if (isAway && dry_run && items.length > 1 && !service.answersLookUps) return void response.writeHead(400).end();
-    if (!isAway && !dry_run && paid.size === at) {
-      for (const refId of [...paid].slice(10)) paid.delete(refId);
-      isAway = true;
+    if (dry_run && bulks >= at && !service.answersLookUps) return void response.writeHead(400).end();
+    if (!dry_run) bulks += 1;
+    if (!dry_run && bulks === at) {
+      for (const refId of [...paid.keys()].slice(10)) paid.delete(refId);
       if (!isSeamless) return void response.writeHead(503, { "retry-after": "0" }).end();
     }
     const results = items.map(({ ref_id: refId }) => {
-      if (paid.has(refId)) return { status: "EXISTS" };
-      if (!dry_run) paid.add(refId);
-      return { status: dry_run ? "WOULD_COMPLETE" : "COMPLETED" };
+      const transfer = { id: paid.get(refId) };
+      if (transfer.id !== undefined) return { status: "EXISTS", transfer };
+      if (dry_run) return { status: "WOULD_COMPLETE" };
+      paid.set(refId, ids.next());
+      return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
     });
     response.end(JSON.stringify({ items: results }));
   });
@@ -210,10 +214,10 @@ async function longResult(url: string): Promise<string> {
 
 // One of those that are gone is sent along with those that follow it, and so is paid again.
 test.each([
-  { at: 120, isSeamless: false, sums: "10 done before, 109 UNKNOWN, 31 COMPLETED", lost: 109 },
-  { at: 120, isSeamless: true, sums: "10 done before, 109 UNKNOWN, 31 COMPLETED", lost: 109 },
-  { at: 20, isSeamless: false, sums: "11 done before, 9 UNKNOWN, 130 COMPLETED", lost: 9 },
-  { at: 20, isSeamless: true, sums: "11 done before, 9 UNKNOWN, 130 COMPLETED", lost: 9 },
+  { at: 3, isSeamless: false, sums: "10 done before, 109 UNKNOWN, 31 COMPLETED", lost: 109 },
+  { at: 3, isSeamless: true, sums: "10 done before, 109 UNKNOWN, 31 COMPLETED", lost: 109 },
+  { at: 2, isSeamless: false, sums: "11 done before, 9 UNKNOWN, 130 COMPLETED", lost: 9 },
+  { at: 2, isSeamless: true, sums: "11 done before, 9 UNKNOWN, 130 COMPLETED", lost: 9 },
 ])("a service that was restored to an earlier moment meanwhile: what is gone is open again: %o", async (one) => {
   const { url, paid } = await restoringService(one);
   const path = await longResult(url);
@@ -234,8 +238,24 @@ test.each([
   expect(paid.size).toBe(150);
 });
 
+test.each([
+  ["paid in this run", 3],
+  ["paid in the run before", 5],
+])("a restore is seen by what was paid last, and %s, whatever was found done behind it", async (_, at) => {
+  const { url, paid } = await restoringService({ at });
+  await longResult(url);
+  const line = (name: string): string => `default,${PROFILE},1,USD,${name},`;
+  const some = (count: number, name: string) => Array.from({ length: count }, (_, i) => line(`${name}-${i}`));
+  // What the first hundred end with survives the restore.
+  const path = await file("mixed.csv", HEAD, ...some(99, "first"), line("long-0"), ...some(30, "second"));
+  if (at === 5) expect((await payout(path, url)).stdout.split("\n")[0]).toBe("130 lines: 129 COMPLETED, 1 EXISTS");
+  const { exitCode, stdout } = await payout(path, url);
+  expect([exitCode, stdout.split("\n")[0]]).toEqual([1, "130 lines: 98 UNKNOWN, 31 COMPLETED, 1 EXISTS"]);
+  expect(paid.size).toBe(10 + 31);
+});
+
 test("a payout that ends before it has found what a restored service lacks takes none of its payments for done", async () => {
-  const service = await restoringService();
+  const service = await restoringService({ at: 3 });
   const { url, paid } = service;
   const path = await longResult(url);
   service.answersLookUps = false;

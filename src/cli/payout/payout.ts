@@ -126,7 +126,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     const looking = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
     missing = await withProgress(looking, (progress) => missingOf(client, done, results, progress));
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
-    restores.follow([...done].sort((a, b) => paidAt(a) - paidAt(b) || 0));
+    restores.keepNewest(done);
     const watch = isDryRun ? undefined : restores;
     if (missing.length === 0)
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, watch));
@@ -179,7 +179,7 @@ async function missingOf(
  * others. Their ids say when, by the clocks of several nodes. Those without an id are looked for, too.
  */
 function paidLast(done: readonly PayoutLine[]): readonly PayoutLine[] {
-  const times = new Map(done.map((line) => [line, paidAt(line)]));
+  const times = new Map(done.map((line) => [line, paidAt(line.result) ?? Infinity]));
   const timeOf = (line: PayoutLine): number => times.get(line) ?? Infinity;
   const latest = [...times.values()].filter(Number.isFinite).reduce((a, b) => Math.max(a, b), 0);
   return [...done]
@@ -188,9 +188,10 @@ function paidLast(done: readonly PayoutLine[]): readonly PayoutLine[] {
     .sort((a, b) => a.number - b.number);
 }
 
-function paidAt({ result }: PayoutLine): number {
-  const id = parseUuid(result?.transferId ?? "");
-  return id === undefined ? Infinity : instantOf(id);
+/** By its id; undefined without one. */
+function paidAt({ transferId }: LineResult = UNANSWERED): number | undefined {
+  const id = parseUuid(transferId ?? "");
+  return id && instantOf(id);
 }
 
 function notHere(missing: readonly PayoutLine[]): string {
@@ -214,9 +215,19 @@ class RestoreWatch {
     this.#results = results;
   }
 
-  /** @param lines that were answered, in their order */
+  /** @param lines a bulk's, in their order, when they are answered */
   follow(lines: readonly PayoutLine[]): void {
-    this.witness = lines.findLast((line) => this.#isDone(line)) ?? this.witness;
+    // Paid just now, and so later than what was found done.
+    const paid = lines.findLast((line) => this.#results.get(line)?.status === "COMPLETED");
+    if (paid === undefined) this.keepNewest(lines);
+    else this.witness = paid;
+  }
+
+  keepNewest(lines: readonly PayoutLine[]): void {
+    const timeOf = (line: PayoutLine): number => paidAt(this.#results.get(line)) ?? 0;
+    this.witness = lines
+      .filter((line) => this.#isDone(line))
+      .reduce((last, line) => (last !== undefined && timeOf(last) > timeOf(line) ? last : line), this.witness);
   }
 
   /** @param answer what became of the witness now; undefined if it was not said */
