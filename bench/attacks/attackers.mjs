@@ -139,6 +139,18 @@ const SLOW_HELLO = (() => {
   return Buffer.concat([Buffer.from([0x16, 3, 1]), vector(message)]);
 })();
 
+/** What is not HTTP, an unknown path, a wrong method, headers that contradict each other, no token; each also eight at once. */
+const REJECTED = [
+  "\x16garbage\r\n\r\n",
+  ask("/nope"),
+  "PATCH /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
+  "GET /v2/%E0%A4%A HTTP/1.1\r\nHost: a\r\n\r\n",
+  "GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+  handshake("/v2/profiles"),
+  "POST /v2/x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+  "POST /oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\na=bc",
+].flatMap((request) => [request, request, request.repeat(8)]);
+
 /** What each kind does with a new connection. */
 const KINDS = {
   "pong-flood": (socket) => afterHandshake(socket, "/marketdata/BTCUSD", () => flood(socket, PONGS)),
@@ -161,6 +173,17 @@ const KINDS = {
   "half-open": (socket) => readSlowly(socket, ask(BOOK)).end(),
   upgrade: (socket) => readSlowly(socket, handshake("/v2/markets/BTCUSD/ticker")),
   churn: (socket) => read(socket).end(ask("/x")),
+  // Up to four of what is rejected, each behind the response to the one before, and another connection.
+  rejected: (socket, nth) => {
+    let left = 1 + (nth % 4);
+    const next = () => {
+      if (left === 0) return void socket.destroy();
+      left -= 1;
+      socket.write(REJECTED[Math.floor(Math.random() * REJECTED.length)]);
+    };
+    read(socket, next);
+    next();
+  },
   book: (socket) => askAgain(socket, ask(BOOK)),
   "long-query": (socket) => askAgain(socket, LONG_QUERY),
   "public-query": (socket) => askAgain(socket, PUBLIC_QUERY),
@@ -257,7 +280,7 @@ function openOne() {
     if (!open.delete(socket)) counts.rejected += 1;
     counts.closed += 1;
     counts.bytesRead += socket.bytesRead;
-    setTimeout(openOne, kind === "churn" ? 0 : REOPEN_MS);
+    setTimeout(openOne, kind === "churn" || kind === "rejected" ? 0 : REOPEN_MS);
   });
 }
 
