@@ -2,11 +2,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { ask, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
+import { toyAuthServer } from "../../test/support/http/toy-auth-server.ts";
 import { until } from "../../test/support/until.ts";
 import type { Api } from "../api/api.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { createAuthServer } from "../oauth/server/auth-server.ts";
-import { IdSource } from "../std/id.ts";
 import { done, reject } from "../std/result.ts";
 import { CountsPerSecond } from "../web/limits/counts-per-second.ts";
 import { createRequestLog, type RequestLogForm } from "./request-log.ts";
@@ -42,18 +41,14 @@ test("of a token request the client is whom the token was issued to", async () =
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
   const known = { clientId: "acme", customerId: "0190d5a4-0000-7000-8000-000000000002" as CustomerId, scopes: ["*"] };
-  const server = createAuthServer({
-    authUrl: () => "http://auth.test",
-    keys: { published: () => [] },
+  const server = toyAuthServer({
     clients: {
       authenticate: async (_, secret) => (secret === "right" ? done(known) : reject("client_authentication_failed")),
     },
     tokens: { issue: async () => ({ accessToken: "a.b.c", tokenId: "t" }) },
-    ids: new IdSource(),
     log,
     observe: createRequestLog(log, "record"),
   });
-  onTestFinished(() => server.close());
   const url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/oauth2/token`;
   const ask = (secret: string) => {
     const form = { grant_type: "client_credentials", client_id: "acme", client_secret: secret };

@@ -25,6 +25,26 @@ const payout = (path: string, url: string, ...more: string[]) => runPayout(folde
 
 const urlOfServer = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
+interface SentBulk {
+  readonly dry_run: boolean;
+  readonly items: readonly { readonly ref_id: string }[];
+}
+
+/** Issues tokens, and answers each bulk by this function: with results, or a status without a body. @returns its URL */
+async function bulkServer(answer: (bulk: SentBulk) => readonly object[] | number): Promise<string> {
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request.setEncoding("utf8")) body += piece;
+    if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
+    const answered = answer(JSON.parse(body));
+    if (typeof answered === "number") response.writeHead(answered, { "retry-after": "0" }).end();
+    else response.end(JSON.stringify({ items: answered }));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void server.close());
+  return urlOfServer(server);
+}
+
 test("each bulk has the scope, the path and the body that its kind needs, and no result is written of what was tried", async () => {
   const requests: [path: string | undefined, authorization: string | undefined, body: string][] = [];
   const server = createServer(async (request, response) => {
@@ -125,19 +145,14 @@ test("nothing is sent while the service does not say whether it has what is done
   const pausing = vi.spyOn(BulkClient.prototype, "pause").mockResolvedValue();
   onTestFinished(() => pausing.mockRestore());
   const tries: boolean[] = [];
-  const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const piece of request.setEncoding("utf8")) body += piece;
-    const isToken = request.url === "/oauth2/token";
-    if (!isToken) tries.push(JSON.parse(body).dry_run);
-    response.end(JSON.stringify(isToken ? { access_token: "t" } : { items: [{ status: "UNKNOWN" }] }));
+  const url = await bulkServer(({ dry_run: isDryRun }) => {
+    tries.push(isDryRun);
+    return [{ status: "UNKNOWN" }];
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
   const lines = ["done-1,,COMPLETED,t1,", "open-1,,,,"].map((rest) => `default,${PROFILE},1,USD,${rest}`);
   const path = await file("half.result.csv", `${HEAD},status,transfer_id,detail`, ...lines);
   const before = await readFile(path, "utf8");
-  const { exitCode, stdout, stderr } = await payout(path, urlOfServer(server));
-  server.close();
+  const { exitCode, stdout, stderr } = await payout(path, url);
   expect([exitCode, stdout, stderr.split("\n")[0], tries]).toEqual([
     ...[1, "", "the service does not say whether it has what is done already: 0 of 1 lines were answered"],
     new Array(8).fill(true),
@@ -175,29 +190,21 @@ async function restoringService({ at, isSeamless = true }: { readonly at: number
   const { paid } = service;
   const ids = new IdSource();
   let bulks = 0;
-  const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const piece of request.setEncoding("utf8")) body += piece;
-    if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
-    const { dry_run, items } = JSON.parse(body) as { dry_run: boolean; items: { ref_id: string }[] };
-    if (dry_run && bulks >= at && !service.answersLookUps) return void response.writeHead(400).end();
-    if (!dry_run) bulks += 1;
-    if (!dry_run && bulks === at) {
+  service.url = await bulkServer(({ dry_run: isDryRun, items }) => {
+    if (isDryRun && bulks >= at && !service.answersLookUps) return 400;
+    if (!isDryRun) bulks += 1;
+    if (!isDryRun && bulks === at) {
       for (const refId of [...paid.keys()].slice(10)) paid.delete(refId);
-      if (!isSeamless) return void response.writeHead(503, { "retry-after": "0" }).end();
+      if (!isSeamless) return 503;
     }
-    const results = items.map(({ ref_id: refId }) => {
+    return items.map(({ ref_id: refId }) => {
       const transfer = { id: paid.get(refId) };
       if (transfer.id !== undefined) return { status: "EXISTS", transfer };
-      if (dry_run) return { status: "WOULD_COMPLETE" };
+      if (isDryRun) return { status: "WOULD_COMPLETE" };
       paid.set(refId, ids.next());
       return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
     });
-    response.end(JSON.stringify({ items: results }));
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  onTestFinished(() => void server.close());
-  service.url = urlOfServer(server);
   return service;
 }
 

@@ -10,14 +10,12 @@ import { join } from "node:path";
 import tls, { connect, type PeerCertificate } from "node:tls";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createAuthServer } from "../../src/oauth/server/auth-server.ts";
 import type { Config } from "../../src/service/config/config.ts";
 import { followTls, measureHandshakeMs, readTls, type Tls } from "../../src/service/tls.ts";
 import { must } from "../../src/std/assert.ts";
 import type { Instant } from "../../src/std/clock.ts";
-import { IdSource } from "../../src/std/id.ts";
-import { reject } from "../../src/std/result.ts";
 import { startToyApi } from "../support/http/toy-api.ts";
+import { toyAuthServer } from "../support/http/toy-auth-server.ts";
 import { until } from "../support/until.ts";
 
 let directory: string;
@@ -62,15 +60,7 @@ test("both servers use TLS 1.2 with fast key exchanges, and send Strict-Transpor
   Object.assign(tls, { DEFAULT_MIN_VERSION: "TLSv1", DEFAULT_CIPHERS: "DEFAULT@SECLEVEL=0" });
   const inUse = await readTls(files("first.crt", "first.key"));
   const toy = await startToyApi(undefined, { tls: inUse, baseUrl: () => "https://toy.test" });
-  const authServer = createAuthServer({
-    authUrl: () => "https://auth.toy.test",
-    keys: { published: () => [] },
-    clients: { authenticate: async () => reject("client_authentication_failed") },
-    tokens: { issue: () => Promise.reject(new Error("nobody is issued a token here")) },
-    ids: new IdSource(),
-    log: pino({ level: "silent" }),
-    tls: inUse,
-  });
+  const authServer = toyAuthServer({ authUrl: () => "https://auth.toy.test", tls: inUse });
   try {
     const authUrl = await authServer.listen({ host: "127.0.0.1", port: 0 });
     const safe = { "strict-transport-security": "max-age=31536000", "x-content-type-options": "nosniff" };
@@ -91,7 +81,6 @@ test("both servers use TLS 1.2 with fast key exchanges, and send Strict-Transpor
     await expect(fetch(toy.url.replace("https:", "http:"))).rejects.toThrow();
   } finally {
     Object.assign(tls, { DEFAULT_MIN_VERSION, DEFAULT_CIPHERS });
-    await authServer.close();
     await toy.close();
   }
 });

@@ -116,7 +116,7 @@ test("a receiver is left alone for as long as it asks, at most an hour", async (
   await until("all are accepted", () => receiver.accepted().length === 3);
 });
 
-test("of what a receiver answers the first KiB is kept, whatever it answers, and bytes that are no text", async () => {
+test("the first KiB of what a receiver answers is kept, text or not", async () => {
   const profile = await site.profile();
   const receiver = await site.receiver();
   const webhook = await site.webhook({ url: receiver.url });

@@ -286,7 +286,7 @@ export class Lane {
       this.#decider.reset();
       // If a clock was set, all later batches would fail too: reconnecting measures it anew.
       if (["too_late", "clock_ahead"].includes(serverError(asFault(error))?.constraint ?? "")) this.#connection.drop();
-      if (lost !== undefined) dissolve(lost);
+      if (!hasCommitted && lost !== undefined) dissolve(lost);
       if (!hasCommitted) return asFault(error);
     }
     if (sent !== undefined) this.#committed(sent);

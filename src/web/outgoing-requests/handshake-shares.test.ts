@@ -52,14 +52,14 @@ test("a piece that takes ten times as long as usual counts a hundred times, beca
   expect(begun).toEqual(["one at 0", "two at 41", "three at 91"]);
 });
 
-test("what a machine that stands still takes counts for nobody", () => {
+test("time in which the machine was paused counts against nobody", () => {
   const { shares, begun, work, standStill } = start();
   for (let i = 0; i < 15; i += 1) shares.run("ann", standStill(400));
   shares.run("ann", work("one", 10));
   expect(begun).toEqual(["one at 60"]);
 });
 
-test("by the process's own time, a piece that works counts, and one that waits does not", () => {
+test("a piece counts by the processor time that it used, and not by how long it waited", () => {
   const shares = new HandshakeShares();
   const begun: string[] = [];
   shares.run("waits", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150));

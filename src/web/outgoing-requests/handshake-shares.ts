@@ -12,7 +12,7 @@ const AT_ONCE_MS = 200;
 /** A piece of a usual handshake takes less. Nobody else's is read meanwhile, so one that takes ten times as long counts a hundred times. */
 const USUAL_MS = 10;
 
-/** Milliseconds of all threads, since any moment. */
+/** How much processor time the process has used, in milliseconds. */
 function processorMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
@@ -25,7 +25,10 @@ export class HandshakeShares {
   /** Of those that have taken too much, in order. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
-  /** @param now monotonic, in milliseconds */
+  /**
+   * @param now monotonic, in milliseconds
+   * @param processor processor time that was used, in milliseconds
+   */
   constructor(now: () => number = () => performance.now(), processor = processorMs) {
     this.#now = now;
     this.#processorMs = processor;
@@ -57,7 +60,7 @@ export class HandshakeShares {
     const [begun, before] = [this.#now(), this.#processorMs()];
     work();
     const now = this.#now();
-    // A machine that stood still meanwhile has worked for nobody.
+    // If the machine was paused meanwhile, that time was nobody's work.
     const took = Math.min(now - begun, this.#processorMs() - before);
     this.#spent.spend(payer, took * Math.max(took / USUAL_MS, 1), now);
   }

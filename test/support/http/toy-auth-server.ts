@@ -1,4 +1,4 @@
-/** The server on auth_url without clients: it denies whoever asks for a token, and ends with the test. */
+/** An authorization server without API clients: it rejects every token request. It is closed when the test ends. */
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { type AuthServerOptions, createAuthServer } from "../../../src/oauth/server/auth-server.ts";

@@ -6,8 +6,8 @@
  * the older one is dropped. A row of the older one that is used moves to the younger. So orders that are closed leave, and
  * accounts that are in use stay, however many there are of either.
  *
- * Rows leave behind a decided batch alone, so those that a batch rests on stay from its first decision to its last. What was
- * read since may exceed the bound until then: the rows of the commands that wait, which admission control bounds.
+ * Rows are evicted only after a batch was decided, so those that it depends on stay from its first decision to its last. Until
+ * then, what was read since may exceed the bound: these are the rows of waiting commands, which admission control bounds.
  */
 import { assert } from "../../../std/assert.ts";
 import type { AnyStateTable, StateRow, StateTable } from "../../tables.ts";
