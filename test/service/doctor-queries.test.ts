@@ -70,7 +70,10 @@ test("of replication slots those without a reader are read, with the log that ea
   expect(slots[0]?.bytes).toBeLessThan(2 ** 30);
 });
 
-/** A number that so many transactions, or sets of lockers, were begun after. */
+/**
+ * A number that so many transactions, or sets of lockers, were begun after. More of them than the server has had: the numbers
+ * below 3, where a young server's would begin, are of no age.
+ */
 const xidOf = (next: string, age: number): string => `((${next} + 4294967296 - ${age}) % 4294967296)::text::xid`;
 const frozen = (age: number): string => xidOf("pg_current_xact_id()::text::bigint", age);
 const lockers = (age: number): string => xidOf("(mxid_age('1'::xid)::bigint + 1)", age);
@@ -82,21 +85,21 @@ test("the oldest row is that of any database, by transactions or by lockers; of 
   const { name, role } = row ?? expect.fail("one row");
   const upkeepOf = (databases: string, bound: number, ofRole: number) => {
     const columns = "oid, datname, datcollversion, datconnlimit, datfrozenxid, datminmxid";
-    const own = `(1::oid, '${name}'::name, null::text, ${bound}, ${frozen(100)}, ${lockers(50)})`;
+    const own = `(1::oid, '${name}'::name, null::text, ${bound}, ${frozen(100)}, ${lockers(50_000)})`;
     const definitions = [
       view("pg_database", columns, `${own}, ${databases}`),
       view("pg_roles", "rolname, rolconnlimit", `('${role}'::name, ${ofRole}), ('another', 1)`),
     ];
     return withServer(definitions, readUpkeep);
   };
-  const byTransactions = `(2, 'older', null, -1, ${frozen(700)}, ${lockers(10)})`;
-  const byLockers = `(3, 'locked', null, -1, ${frozen(20)}, ${lockers(900)})`;
+  const byTransactions = `(2, 'older', null, -1, ${frozen(700_000)}, ${lockers(10_000)})`;
+  const byLockers = `(3, 'locked', null, -1, ${frozen(20)}, ${lockers(900_000)})`;
   const shared = { database: name, collation: undefined };
   expect(await upkeepOf(`${byTransactions}, ${byLockers}`, 50, 20)).toEqual({
-    ...{ ...shared, transactionAge: 900, oldest: "locked", connectionLimit: 20 },
+    ...{ ...shared, transactionAge: 900_000, oldest: "locked", connectionLimit: 20 },
   });
   expect(await upkeepOf(byTransactions, 50, -1)).toEqual({
-    ...{ ...shared, transactionAge: 700, oldest: "older", connectionLimit: 50 },
+    ...{ ...shared, transactionAge: 700_000, oldest: "older", connectionLimit: 50 },
   });
   expect(await upkeepOf(byTransactions, -1, -1)).toMatchObject({ connectionLimit: undefined });
 });
