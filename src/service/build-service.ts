@@ -18,9 +18,9 @@ import { pendingMigrations } from "../postgres/migrations.ts";
 import type { Network } from "../std/network.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createTransfers } from "../transfers/transfers.ts";
+import { ConnectionPace } from "../web/connections/connection-pace.ts";
 import { boundConnections, type ConnectionBounds } from "../web/connections/connections.ts";
 import { containBugs } from "../web/connections/contain-bugs.ts";
-import { HandshakePace } from "../web/connections/handshake-pace.ts";
 import { sharedBy } from "../web/connections/server-options.ts";
 import { createDialect, type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { RateLimiter } from "../web/limits/rate-limiter.ts";
@@ -143,7 +143,7 @@ export async function build(
     boundConnections(server, bounds);
   }
   addRoutes?.(api);
-  const certificate = certificateInUse(shared.tls, bounds.handshakes);
+  const certificate = certificateInUse(shared.tls, bounds.pace);
   return {
     core,
     observers,
@@ -172,13 +172,13 @@ function demoClientOf(
   return () => results.bootstrap?.customers[0]?.clients?.[0];
 }
 
-/** Of the servers: what a handshake costs depends on its key. */
-function certificateInUse(first: Tls | undefined, handshakes: HandshakePace): Built["certificate"] {
+/** Of the servers: what a new connection costs depends on its key. */
+function certificateInUse(first: Tls | undefined, pace: ConnectionPace): Built["certificate"] {
   const certificate: Built["certificate"] = {
     current: undefined,
     use: (tls) => {
       certificate.current = tls;
-      handshakes.setCost(measureHandshakeMs(tls));
+      pace.setCost(measureHandshakeMs(tls));
     },
   };
   if (first !== undefined) certificate.use(first);
@@ -240,7 +240,7 @@ async function connectionBounds(
   config: Config,
   log: Logger,
   metrics: Metrics | undefined,
-): Promise<ConnectionBounds & { readonly handshakes: HandshakePace }> {
+): Promise<ConnectionBounds & { readonly pace: ConnectionPace }> {
   const { mode, maxConnections, trustedProxies, roles } = config;
   const openFiles = await openFilesLimit();
   const most = connectionsWithin(openFiles, roles.has("auth") ? 2 : 1, maxConnections);
@@ -248,7 +248,7 @@ async function connectionBounds(
   if (mode === "production") logFindings(judgeOpenFiles(openFiles, config), config, log);
   return {
     most,
-    handshakes: new HandshakePace(),
+    pace: new ConnectionPace(),
     isShared: sharedBy(trustedProxies),
     onDropped: (dropped) => {
       log.warn({ ...dropped }, "connections dropped");

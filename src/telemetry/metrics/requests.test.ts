@@ -39,7 +39,7 @@ test("connections that the service has closed are counted, each under its reason
   const address = "203.0.113.9";
   metrics.dropped({ count: 1, address, reason: "too many connections" });
   metrics.dropped({ count: 2, address, reason: "too many connections from one address" });
-  metrics.dropped({ count: 3, address, reason: "too many TLS handshakes from one address" });
+  metrics.dropped({ count: 3, address, reason: "too many new connections from one address" });
   metrics.dropped({ count: 4, address, reason: "idle while others need connections" });
   metrics.dropped({ count: 10, address, reason: "too many requests at once on a connection" });
   metrics.dropped({ count: 20, address, reason: "too many small pieces of requests" });
@@ -51,7 +51,7 @@ test("connections that the service has closed are counted, each under its reason
   expect((await registry.metrics()).split("\n").filter((line) => line.startsWith(name))).toEqual([
     `${name}{why="too_many"} 1`,
     `${name}{why="too_many_of_address"} 2`,
-    `${name}{why="handshakes"} 3`,
+    `${name}{why="too_many_new"} 3`,
     `${name}{why="idle"} 4`,
     `${name}{why="flooded"} 100`,
     `${name}{why="slow_reader"} 6`,

@@ -27,7 +27,7 @@ const REASONS: readonly (readonly [text: RegExp, reason: string])[] = [
 const DROPPED: Readonly<Record<Dropped["reason"], string>> = {
   "too many connections": "too_many",
   "too many connections from one address": "too_many_of_address",
-  "too many TLS handshakes from one address": "handshakes",
+  "too many new connections from one address": "too_many_new",
   "idle while others need connections": "idle",
   "too many requests at once on a connection": "flooded",
   "too many small pieces of requests": "flooded",
@@ -73,7 +73,7 @@ export class RequestMetrics {
     });
     this.#cutOff = new Counter({
       name: "parbook_http_connections_cut_off_total",
-      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. handshakes: would have waited over 5 s for its TLS handshake. flooded: more than 16 requests at once, too many small pieces or bytes beside requests, TLS messages without data, or messages to a feed, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
+      help: "Connections closed by the service. slow_reader: read a response at less than 32 KiB/s. too_many, too_many_of_address: over a connection limit. too_many_new: would have waited over 5 s for its turn among the new connections of its address. flooded: more than 16 requests at once, too many small pieces or bytes beside requests, TLS messages without data, or messages to a feed, including the other connections of that address. bug: see the log. Floods are counted every ten seconds.",
       labelNames: ["why"],
       registers,
     });

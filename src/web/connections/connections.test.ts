@@ -357,26 +357,32 @@ test("with TLS too a flooded connection is closed after as many requests, while 
   expect(known.destroyed).toBe(false);
 });
 
-test("with TLS connections of an address past its pace wait for their handshake, and all are served", async () => {
-  const { server, dropped, asked } = silentServer(readCertificate(), 80);
+test.each([
+  ["with TLS", readCertificate()],
+  ["without TLS", undefined],
+])("%s connections of an address past its pace wait, and all are served", async (_name, tls) => {
+  const { server, dropped, asked } = silentServer(tls, 100);
   seeAddress(server, "203.0.113.9");
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
-  const made = 30;
+  const made = 45;
+  const to = { port, host: "127.0.0.1" };
   const open = Array.from({ length: made }, () =>
-    connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => {}),
+    (tls === undefined ? connect(to) : connectTls({ ...to, rejectUnauthorized: false })).on("error", () => {}),
   );
   sockets.push(...open);
   // One that is reset while it waits.
   const gone = connect(port, "127.0.0.1");
   await once(gone, "connect");
   gone.resetAndDestroy();
-  for (const socket of open) socket.write(REQUEST);
-  while (asked() < 20) await new Promise(setImmediate);
+  for (const socket of open) socket.write(REQUEST.slice(0, -2));
   for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
-  expect(asked()).toBe(20);
+  for (const socket of open) socket.write(REQUEST.slice(-2));
+  while (asked() < 33) await new Promise(setImmediate);
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  expect(asked()).toBe(33);
   vi.advanceTimersByTime(1_000);
   while (asked() < made) await new Promise(setImmediate);
   expect(dropped).toEqual([]);

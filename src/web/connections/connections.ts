@@ -1,6 +1,7 @@
 /**
  * Limits the connections of a server, in total and per address, so that an address that opens many leaves room for
- * others. Connections over a limit are dropped before a byte is read, and reported in groups.
+ * others, and how fast an address opens new ones. Connections over a limit are dropped before a byte is read, and reported in
+ * groups.
  *
  * A connection that floods the server with requests, or with small pieces of a request, is closed. An address that floods
  * repeatedly loses all its connections, except those on which another customer has used a valid token, and gets no new ones
@@ -11,10 +12,10 @@ import type { RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
+import { ConnectionPace } from "./connection-pace.ts";
 import { Floods } from "./flood-blocks.ts";
 import { type FloodReason, noteFloodReport, type OnFlood } from "./flood-reports.ts";
 import { type Excess, FragmentCounter, hasBody, type Keys } from "./fragmented-requests.ts";
-import { HandshakePace } from "./handshake-pace.ts";
 import { holdReading } from "./held-reads.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
 import { OpenConnections, peerOf } from "./open-connections.ts";
@@ -30,7 +31,7 @@ export interface ConnectionBounds {
   /** Called with the number of connections dropped since the last call. */
   readonly onDropped: (dropped: Dropped) => void;
   /** One for all servers of the process, which share its thread. Absent: one of its own. */
-  readonly handshakes?: HandshakePace | undefined;
+  readonly pace?: ConnectionPace | undefined;
 }
 
 export interface Dropped {
@@ -40,7 +41,7 @@ export interface Dropped {
   readonly reason:
     | "too many connections"
     | "too many connections from one address"
-    | "too many TLS handshakes from one address"
+    | "too many new connections from one address"
     | "idle while others need connections"
     | FloodReason;
 }
@@ -53,7 +54,7 @@ const MOST_BEHIND = 128;
 
 /** @param server one whose responses are of the class `TrackedResponse` */
 export function boundConnections(server: Server, bounds: ConnectionBounds): void {
-  const { most, isShared, onDropped, handshakes = new HandshakePace() } = bounds;
+  const { most, isShared, onDropped, pace = new ConnectionPace() } = bounds;
   const report = reportInGroups(onDropped);
   const openConnections = new OpenConnections(most);
   const floods = new Floods();
@@ -67,7 +68,6 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     if (network === undefined) return;
     for (const other of openConnections.othersOfFlood(socket, network)) other.destroy();
   };
-  const pace = server instanceof TlsServer ? handshakes : undefined;
   const keysOf = (socket: Socket): Keys => {
     const { remoteAddress = "" } = socket;
     return isShared(remoteAddress) ? [peerOf(socket)] : networksOf(remoteAddress);
@@ -78,16 +78,9 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     if (floods.isBlocked(address)) return FLOODED;
     if (!openConnections.add(address, socket, (idle) => report(idle, "idle while others need connections")))
       return "too many connections from one address";
-    if (pace === undefined) start(socket);
-    // A waiting socket has no other listener for errors.
-    else if (
-      !pace.admit(
-        address,
-        socket.on("error", () => undefined),
-        () => start(socket),
-      )
-    )
-      return "too many TLS handshakes from one address";
+    // A socket that waits has no other listener for errors.
+    socket.on("error", () => undefined);
+    if (!pace.admit(address, socket, () => start(socket))) return "too many new connections from one address";
     return undefined;
   };
   // A connection that was reset before its address was asked for has none, but what it sent could still be read. No request

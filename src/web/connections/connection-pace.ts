@@ -1,30 +1,33 @@
 /**
- * Paces the TLS handshakes of each address, on all servers of the process. A handshake takes some tenths of a millisecond of
- * the one thread with a key of P-256, and 6 ms with one of RSA with 4,096 bits, so an address that opens connection after
- * connection would delay all others. Connections beyond the pace wait for their handshake, in the
- * order of their arrival: a client that opens many at once gets all of them, a little later.
+ * Paces the new connections of each address, on all servers of the process. A connection, its TLS handshake and a request
+ * that is rejected take about a millisecond of the one thread, and a handshake with a key of RSA with 4,096 bits takes 6 ms
+ * more, so an address that opens connection after connection would delay all others. Connections beyond the pace wait, unread,
+ * in the order of their arrival: a client that opens many at once gets all of them, a little later.
  *
  * The addresses of an IPv6 /48 have a pace together too: its holder has 65,536 networks of 64 bits. So have all addresses, for
- * those handshakes that are not an address's few: a dozen addresses at their pace would take all of the thread. What waits
+ * those connections that are not an address's few: a dozen addresses at their pace would take all of the thread. What waits
  * for this one is taken in turn by address, or who opens most would make all others wait.
  */
-import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
+import { networksOf } from "../limits/address.ts";
 
-const SHORTEST_INTERVAL_MS = 10;
-/** The handshakes of an address may take a tenth of the thread. */
+/** What a connection takes of the thread, beside its TLS handshake: with a request that is rejected, and its end. */
+const CONNECTION_MS = 0.6;
+/** The new connections of an address may take a tenth of the thread. */
 const INTERVALS_PER_COST = 10;
-/** So many of an address that was quiet start without waiting. More at once would block the thread noticeably. */
-const BURST = 20;
-/** All addresses together: four tenths of the thread. */
-const ADDRESSES_OF_ALL = 4;
-/** A tenth of an address's handshakes, and ten at once, do not wait for those of all: most clients need no more. */
-const HANDSHAKES_OF_A_FREE_ONE = 10;
+/** Of an address that was quiet as many start without waiting as may in this time. More at once would block the thread noticeably. */
+const BURST_MS = 200;
+/** A /48 as many as two addresses. With four times as many its holder delayed all others noticeably. */
+const ADDRESSES_OF_WIDE = 2;
+/** All addresses together as many as three. */
+const ADDRESSES_OF_ALL = 3;
+/** A tenth of an address's connections, and ten at once, do not wait for those of all: most clients need no more. */
+const CONNECTIONS_OF_A_FREE_ONE = 10;
 const FREE_AT_ONCE = 10;
 /** Clients do not wait much longer for a connection. */
 const MAX_WAIT_MS = 5_000;
 const SWEEP_MS = 1_000;
 
-/** A connection, which may be gone before its handshake starts. */
+/** A connection, which may be gone before its turn. */
 interface Connection {
   readonly destroyed: boolean;
 }
@@ -34,7 +37,7 @@ interface Waiting {
   readonly start: () => void;
 }
 
-export class HandshakePace {
+export class ConnectionPace {
   readonly #now: () => number;
   readonly #narrow = new Starts();
   readonly #wide = new Starts();
@@ -49,18 +52,17 @@ export class HandshakePace {
     this.setCost(0);
   }
 
-  /** @param ms what a handshake takes of the thread, with the key in use */
+  /** @param ms what a TLS handshake takes of the thread, with the key in use */
   setCost(ms: number): void {
-    const intervalMs = Math.max(SHORTEST_INTERVAL_MS, INTERVALS_PER_COST * ms);
-    // The burst of a slow key takes as long as twenty fast handshakes.
-    const burst = Math.max(1, Math.floor((BURST * SHORTEST_INTERVAL_MS) / intervalMs));
+    const intervalMs = INTERVALS_PER_COST * (CONNECTION_MS + ms);
+    const burst = Math.max(1, Math.floor(BURST_MS / intervalMs));
     this.#narrow.setPace(intervalMs, burst);
     this.#wide.setPace(intervalMs / ADDRESSES_OF_WIDE, burst * ADDRESSES_OF_WIDE);
-    this.#free.setPace(intervalMs * HANDSHAKES_OF_A_FREE_ONE, Math.min(burst, FREE_AT_ONCE));
+    this.#free.setPace(intervalMs * CONNECTIONS_OF_A_FREE_ONE, Math.min(burst, FREE_AT_ONCE));
     this.#all.setPace(intervalMs / ADDRESSES_OF_ALL, burst * ADDRESSES_OF_ALL);
   }
 
-  /** Starts a handshake, now or later, unless its connection is gone then. @returns false when it would wait too long */
+  /** Starts a connection, now or later, unless it is gone then. @returns false when it would wait too long */
   admit(address: string, connection: Connection, start: () => void): boolean {
     const now = this.#now();
     this.#sweep(now);
@@ -80,7 +82,7 @@ export class HandshakePace {
     if (isFree) this.#free.take(narrow, now);
     const begin = isFree ? start : () => this.#all.add(first, { connection, start });
     if (ownAt === now) begin();
-    else setTimeout(begin, ownAt - now).unref();
+    else setTimeout(() => connection.destroyed || begin(), ownAt - now).unref();
     return true;
   }
 
@@ -93,7 +95,7 @@ export class HandshakePace {
   }
 }
 
-/** When the next handshake of each network may start. */
+/** When the next connection of each network may start. */
 class Starts {
   #intervalMs = 0;
   #burst = 1;
@@ -123,7 +125,7 @@ class Starts {
   }
 }
 
-/** Starts handshakes at the pace of all, one of each network at a time. */
+/** Starts connections at the pace of all, one of each network at a time. */
 class InTurn {
   readonly #now: () => number;
   #intervalMs = 0;

@@ -1,8 +1,8 @@
 import { createServer } from "node:https";
 import { Duplex } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ConnectionPace } from "./connection-pace.ts";
 import { boundConnections, type Dropped } from "./connections.ts";
-import { HandshakePace } from "./handshake-pace.ts";
 import { TrackedResponse } from "./tracked-response.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] }));
@@ -10,8 +10,15 @@ afterEach(() => void vi.useRealTimers());
 
 const OPEN = { destroyed: false };
 
-/** Handshakes that arrive now. @returns after how many milliseconds each has started, once they have; undefined: rejected */
-function arrive(pace: HandshakePace, count: number, address: string | ((at: number) => string)) {
+/** With a key of P-256. */
+function paced(): ConnectionPace {
+  const pace = new ConnectionPace();
+  pace.setCost(0.4);
+  return pace;
+}
+
+/** Connections that arrive now. @returns after how many milliseconds each has started, once they have; undefined: rejected */
+function arrive(pace: ConnectionPace, count: number, address: string | ((at: number) => string)) {
   const now = performance.now();
   const waits: (number | undefined)[] = new Array(count).fill(undefined);
   const admitted = waits.map((_, at) => {
@@ -23,8 +30,8 @@ function arrive(pace: HandshakePace, count: number, address: string | ((at: numb
   return { admitted, waits };
 }
 
-/** How long each of some handshakes of an address that arrive now waits. */
-function waitsOf(pace: HandshakePace, count: number, address: string | ((at: number) => string)) {
+/** How long each of some connections of an address that arrive now waits. */
+function waitsOf(pace: ConnectionPace, count: number, address: string | ((at: number) => string)) {
   const { waits } = arrive(pace, count, address);
   vi.advanceTimersByTime(10_000);
   return waits;
@@ -32,8 +39,8 @@ function waitsOf(pace: HandshakePace, count: number, address: string | ((at: num
 
 const ONE = "203.0.113.9";
 
-test("twenty handshakes of an address start at once, then one every ten milliseconds, and others are not delayed", () => {
-  const pace = new HandshakePace();
+test("twenty connections of an address start at once, then one every ten milliseconds, and others are not delayed", () => {
+  const pace = paced();
   const { waits } = arrive(pace, 23, ONE);
   expect(arrive(pace, 1, "203.0.113.10").waits).toEqual([0]);
   vi.advanceTimersByTime(40);
@@ -43,15 +50,17 @@ test("twenty handshakes of an address start at once, then one every ten millisec
 });
 
 test("the slower the handshake, the fewer an address gets: a tenth of the thread", () => {
-  const pace = new HandshakePace();
+  const pace = new ConnectionPace();
+  // Without TLS.
+  expect(waitsOf(pace, 35, ONE).slice(32)).toEqual([0, 6, 12]);
   pace.setCost(6);
-  expect(waitsOf(pace, 5, ONE)).toEqual([0, 0, 0, 60, 120]);
+  expect(waitsOf(pace, 5, "203.0.113.10")).toEqual([0, 0, 0, 66, 132]);
   pace.setCost(0.4);
-  expect(waitsOf(pace, 21, "203.0.113.10").slice(19)).toEqual([0, 10]);
+  expect(waitsOf(pace, 21, "203.0.113.11").slice(19)).toEqual([0, 10]);
 });
 
-test("a handshake that would wait more than five seconds is rejected, and does not lengthen the wait of later ones", () => {
-  const pace = new HandshakePace();
+test("a connection that would wait more than five seconds is rejected, and does not lengthen the wait of later ones", () => {
+  const pace = paced();
   const { admitted, waits } = arrive(pace, 1_000, ONE);
   vi.advanceTimersByTime(10);
   const later = arrive(pace, 2, ONE);
@@ -63,7 +72,7 @@ test("a handshake that would wait more than five seconds is rejected, and does n
 });
 
 test("an address that used its burst a moment ago gets no second one", () => {
-  const pace = new HandshakePace();
+  const pace = paced();
   // Addresses that were quiet are forgotten once a second, counted from here.
   arrive(pace, 1, "203.0.113.10");
   vi.advanceTimersByTime(900);
@@ -72,23 +81,23 @@ test("an address that used its burst a moment ago gets no second one", () => {
   expect(waitsOf(pace, 12, ONE)).toEqual([...new Array<number>(10).fill(0), 10, 20]);
 });
 
-test("an IPv6 network of 48 bits gets as many handshakes as four addresses, however many it has", () => {
-  const pace = new HandshakePace();
+test("an IPv6 network of 48 bits gets as many as two addresses, however many it has", () => {
+  const pace = paced();
   pace.setCost(6);
   const { waits } = arrive(pace, 15, (at) => `2001:db8:0:${at.toString(16)}::1`);
   expect(waitsOf(pace, 1, "2001:db8:1::1")).toEqual([0]);
-  expect(waits).toEqual([...new Array<number>(12).fill(0), 15, 30, 45]);
+  expect(waits).toEqual([...new Array<number>(6).fill(0), ...[1, 2, 3, 4, 5, 6, 7, 8, 9].map((at) => at * 33)]);
   // What waits for its own address delays no others of the network.
   arrive(pace, 20, "2001:db8:0:1::1");
-  vi.advanceTimersByTime(200);
+  vi.advanceTimersByTime(500);
   const [one, other] = ["2001:db8:0:1::1", "2001:db8:0:2::1"].map((address) => arrive(pace, 1, address).waits);
   vi.advanceTimersByTime(10_000);
-  expect(one?.[0]).toBeGreaterThan(800);
+  expect(one?.[0]).toBeGreaterThan(500);
   expect(other?.[0]).toBeLessThan(100);
 });
 
-test("a dozen addresses at their pace share four tenths of the thread, and others do not wait for all that they have waiting", () => {
-  const pace = new HandshakePace();
+test("a dozen addresses at their pace share three tenths of the thread, and others do not wait for all that they have waiting", () => {
+  const pace = paced();
   let started = 0;
   let rejected = 0;
   for (let ms = 0; ms < 20_000; ms += 10) {
@@ -100,20 +109,20 @@ test("a dozen addresses at their pace share four tenths of the thread, and other
     }
     vi.advanceTimersByTime(10);
   }
-  // 400 a second of all, and 10 of each; and what was free at once.
-  expect(started).toBeGreaterThan(20 * 515);
-  expect(started).toBeLessThan(20 * 520 + 12 * 10 + 80 + 20);
-  expect(rejected).toBeGreaterThan(8_000);
+  // 300 a second of all, and 10 of each; and what was free at once.
+  expect(started).toBeGreaterThan(20 * 415);
+  expect(started).toBeLessThan(20 * 420 + 12 * 10 + 60 + 20);
+  expect(rejected).toBeGreaterThan(10_000);
   const { waits: thirty } = arrive(pace, 30, "203.0.113.99");
   vi.advanceTimersByTime(2_000);
   // Ten are free, and each other one waits for one of each of the others at most.
   expect(thirty.slice(0, 10)).toEqual(new Array<number>(10).fill(0));
-  for (const [at, wait] of thirty.slice(10).entries()) expect(wait).toBeLessThanOrEqual((at + 1) * 13 * 2.5 + 5);
+  for (const [at, wait] of thirty.slice(10).entries()) expect(wait).toBeLessThanOrEqual((at + 1) * 13 * (10 / 3) + 5);
   expect(waitsOf(pace, 1, "203.0.113.99")).toEqual([0]);
 });
 
 test("who opens and closes connections without an end takes no turns with those that are gone", () => {
-  const pace = new HandshakePace();
+  const pace = paced();
   const gone = { destroyed: false };
   for (let address = 1; address <= 4; address += 1)
     for (let opened = 0; opened < 100; opened += 1)
@@ -128,11 +137,11 @@ test("who opens and closes connections without an end takes no turns with those 
 
 test("all addresses of an IPv6 network of 64 bits share one pace, on all servers of the process", () => {
   const dropped: Dropped[] = [];
-  const handshakes = new HandshakePace();
+  const pace = paced();
   const servers = [1, 2].map(() => createServer({ ServerResponse: TrackedResponse }));
   for (const server of servers) {
     const onDropped = (some: Dropped): unknown => dropped.push(some);
-    boundConnections(server, { most: 2_000, isShared: () => false, onDropped, handshakes });
+    boundConnections(server, { most: 2_000, isShared: () => false, onDropped, pace });
   }
   const arrive = (remoteAddress: string, at = 0): Duplex => {
     const socket = Object.assign(new Duplex({ read: () => {}, write: () => {} }), { remoteAddress });
@@ -141,7 +150,7 @@ test("all addresses of an IPv6 network of 64 bits share one pace, on all servers
   };
   const open = Array.from({ length: 530 }, (_, at) => arrive(`2001:db8:0:1::${at.toString(16)}`, at));
   expect(open.filter(({ destroyed }) => destroyed)).toHaveLength(10);
-  const reason = "too many TLS handshakes from one address";
+  const reason = "too many new connections from one address";
   expect(dropped).toEqual([{ count: 1, address: "2001:db8:0:1::208", reason }]);
   expect(arrive("2001:db8:0:2::1").destroyed).toBe(false);
 });
