@@ -220,6 +220,28 @@ test("large bodies that are complete at the same time are parsed one in a turn",
   for (const socket of sockets) socket.destroy();
 });
 
+test("what others do in the turn in which a large body is parsed does not count as its caller's", async () => {
+  const tookMs: number[] = [];
+  const restMs = (_: string, ms: number): number => {
+    tookMs.push(ms);
+    return 0;
+  };
+  const largeBodies = new FairAdmission({ ...PATIENT, atOnce: 16, alone: 16, share: 16, rests: { restMs } });
+  toy = await startToyApi(undefined, { admissions: { ...createAdmissions(), largeBodies } });
+  let isOver = false;
+  const othersWork = (): void => {
+    const until = performance.now() + 100;
+    while (performance.now() < until);
+    if (!isOver) setImmediate(othersWork);
+  };
+  setImmediate(othersWork);
+  const json = { notes: Array(60).fill("x".repeat(1_000)) };
+  expect((await ask(toy, "/v2/toys/default", { method: "POST", json })).status).toBe(400);
+  isOver = true;
+  expect(tookMs).toHaveLength(1);
+  expect(tookMs[0]).toBeLessThan(100);
+});
+
 test("a large body for which there is no room is 503, and a small one is read", async () => {
   const largeBodies = new FairAdmission({ ...PATIENT, most: 1, atOnce: 1, alone: 1, share: 1 });
   toy = await startToyApi(

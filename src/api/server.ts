@@ -92,7 +92,7 @@ import { requestIdOf } from "./request-id.ts";
 import { rejectAmbiguousBody, rejectAmbiguousHeaders } from "./requests/ambiguous-headers.ts";
 import { readJson, unparsedQuery } from "./requests/body-reader.ts";
 import { type DefaultProfileOf, withDefaultProfile } from "./requests/default-profile.ts";
-import { inSlices } from "./requests/long-pages.ts";
+import { inSlices } from "./requests/serialize-page.ts";
 import { AJV, readRequest } from "./requests/validation.ts";
 import { UpgradeRequest } from "./websocket-feeds/upgrade.ts";
 
@@ -250,6 +250,8 @@ function prepareBulks(
 
 /** Larger ones are parsed in turns. */
 const SMALL_BODY_BYTES = 4_096;
+/** To receive a large body, to respond and to collect its garbage takes the thread twice as long as to parse and to check it. */
+const LARGE_BODY_TIMES = 3;
 
 interface BodyAdmission extends Pick<Admissions, "largeBodies"> {
   readonly bulkAdmission: BulkAdmission;
@@ -280,8 +282,10 @@ async function turnOfLargeBody(
   if (!(await largeBodies.enter(caller))) throw atCapacity();
   await new Promise<void>((parse) => turns.run(queueKey(request.ip), bodyCost(bytes), parse));
   const startedMs = performance.now();
-  // Until the thread has also checked and rejected it, or begun what it asks for.
-  setImmediate(() => largeBodies.leave(caller, performance.now() - startedMs));
+  // Until the thread has also checked and rejected it, or begun what it asks for. What others do in this turn of the event
+  // loop is not this caller's.
+  const leave = (): void => largeBodies.leave(caller, (performance.now() - startedMs) * LARGE_BODY_TIMES);
+  queueMicrotask(() => process.nextTick(leave));
 }
 
 /** All rejections of unauthenticated callers too: their rate allows a burst of 15,000. */

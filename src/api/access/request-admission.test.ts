@@ -1,10 +1,11 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/fair-admission.ts";
-import { Limit, Repeatable } from "../requests/schemas.ts";
+import { Limit, ListOf, Repeatable } from "../requests/schemas.ts";
 import { createAdmissions, releaseAdmission } from "./request-admission.ts";
 
 let toy: ToyApi;
@@ -279,4 +280,37 @@ test("as it is set, one caller leaves room for others, and all of them together 
   // In hand, and what waits behind them for 250 ms at a turn in each millisecond; of writes the half of all that there is room for.
   expect([sizes(one.reads, 1), sizes(one.longReads, 1), sizes(one.writes, 1)]).toEqual([6 + 251, 1 + 251, 500]);
   expect([sizes(all.reads, 2_000), sizes(all.writes, 2_000)]).toEqual([1_000, 1_000]);
+});
+
+test("a list counts as what it takes on a thread with time, by its size, and one that may walk as what it took", async () => {
+  const tookMs: number[] = [];
+  const rests = {
+    restMs: (_: string, ms: number): number => {
+      tookMs.push(ms);
+      return 0;
+    },
+  };
+  end = () => undefined;
+  toy = await startToyApi(
+    (api) => {
+      const config = { scope: "public", walks: ({ market }: { market?: unknown }) => market !== undefined } as const;
+      const schema = {
+        hide: true,
+        querystring: Type.Object({ limit: Limit(100, 1_000), market: Type.Optional(Type.String()) }),
+        response: { 200: ListOf(Type.Object({ notes: Type.String() })) },
+      };
+      api.get("/pages", { config, schema }, async ({ query: { limit } }) => {
+        // Others keep the thread busy meanwhile.
+        await pause(100);
+        return { items: new Array(limit).fill({ notes: "n".repeat(1_024) }), next_page_cursor: "" };
+      });
+    },
+    { admissions: { ...createAdmissions(), longReads: new FairAdmission({ ...BOUNDS, rests }) } },
+  );
+  for (const query of ["limit=2", "limit=100", "limit=200", "limit=2&market=BTCUSD"])
+    expect((await ask(toy, `/pages?${query}`)).status).toBe(200);
+  // 1 ms, and 50 microseconds for each KiB.
+  expect(tookMs.slice(0, 3).map((ms) => Math.round(ms))).toEqual([1, 6, 11]);
+  // Timers may be early by a millisecond.
+  expect(tookMs[3]).toBeGreaterThan(98);
 });

@@ -8,7 +8,7 @@ import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unse
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { TimeShares } from "../../web/limits/time-shares.ts";
 import { type Problem, unavailable } from "../problems/problems.ts";
-import { serializeLongPage } from "../requests/long-pages.ts";
+import { serializePage } from "../requests/serialize-page.ts";
 import { callerOf } from "./guard.ts";
 
 declare module "fastify" {
@@ -82,11 +82,28 @@ export function createAdmissions(load?: Pick<ThreadLoad, "utilization">): Admiss
 
 /** The queue of a read. Its query must have been validated. */
 export function admissionOfRead(request: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
-  const query = (request.query ?? {}) as Readonly<Record<string, unknown>>;
-  const { limit = 0 } = query as { readonly limit?: number };
+  const { limit = 0 } = (request.query ?? {}) as { readonly limit?: number };
+  return limit > 1 || mayWalk(request) ? longReads : reads;
+}
+
+function mayWalk({ query, routeOptions }: FastifyRequest): boolean {
+  const filters = (query ?? {}) as Readonly<Record<string, unknown>>;
   // Of many values of a filter the database may think that some record will have one soon, and walk.
-  const hasMany = Object.values(query).some((value) => Array.isArray(value) && value.length > 1);
-  return limit > 1 || hasMany || request.routeOptions.config.walks?.(query) === true ? longReads : reads;
+  const hasMany = Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
+  return hasMany || routeOptions.config.walks?.(filters) === true;
+}
+
+/** More than a page takes while nothing else runs: rows read, items made, serialised and sent. */
+const PAGE_MS = 1;
+const PAGE_MS_PER_KIB = 0.05;
+
+/**
+ * What a read may be said to have taken at most. While others keep the thread busy every request takes longer, and one that
+ * did not cause that must not rest for it. What a walk takes of the database shows only in its time.
+ */
+function mostMsOf(request: FastifyRequest, sent: unknown): number {
+  const isPage = typeof sent === "string" || Buffer.isBuffer(sent);
+  return isPage && !mayWalk(request) ? PAGE_MS + (PAGE_MS_PER_KIB * sent.length) / 1_024 : Number.POSITIVE_INFINITY;
 }
 
 /** Whether a query has several of these filters, each of which has an index of its own: all that one finds are looked at. */
@@ -127,16 +144,19 @@ export function admitted(
   return async function (request, reply) {
     const caller = callerOf(request);
     const turnstile = turnstileOf(request);
+    let mostMs = Number.POSITIVE_INFINITY;
     request.enterAgain = async () => {
       if (!(await turnstile.enter(caller))) throw atCapacity();
       const startedMs = performance.now();
-      request.leave = () => turnstile.leave(caller, performance.now() - startedMs);
+      request.leave = () => turnstile.leave(caller, Math.min(performance.now() - startedMs, mostMs));
     };
     await request.enterAgain();
     try {
       if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
       // Within the slot: what is serialised at once is bounded with what is read at once.
-      return await serializeLongPage(await handler.call(this, request, reply), reply);
+      const sent = await serializePage(await handler.call(this, request, reply), reply);
+      mostMs = mostMsOf(request, sent);
+      return sent;
     } finally {
       releaseAdmission(request);
     }

@@ -1,6 +1,7 @@
 /**
- * Long pages are serialised in slices, between which other requests get their turn. A page of 1,000 records may have
- * megabytes; serialised and encoded in one piece it would block the event loop for 50 ms and more.
+ * Pages are serialised before they leave their slot, so that their size is known, and long ones in slices, between which other
+ * requests get their turn: a page of 1,000 records may have megabytes, and in one piece it would block the event loop for 50 ms
+ * and more.
  */
 import { setImmediate as otherWork } from "node:timers/promises";
 import type { FastifyReply, RouteHandlerMethod } from "fastify";
@@ -15,12 +16,14 @@ interface Page {
 }
 
 /**
- * Serialises a long page to what the route's serializer would make of it. Returns anything else as it is.
+ * Serialises a page to what the route's serializer would make of it. Returns anything else as it is.
  * @throws Problem 503 when the caller has closed the connection meanwhile
  */
-export async function serializeLongPage(body: unknown, reply: FastifyReply): Promise<unknown> {
+export async function serializePage(body: unknown, reply: FastifyReply): Promise<unknown> {
   const serialize = reply.getSerializationFunction("200");
-  if (!isLongPage(body) || serialize === undefined) return body;
+  if (!isPage(body) || serialize === undefined) return body;
+  reply.type("application/json; charset=utf-8");
+  if (body.items.length <= SHORT_PAGE) return serialize({ ...body });
   const empty = serialize({ ...body, items: [] });
   // Within a string the quotes would be escaped.
   const middle = empty.indexOf(EMPTY_ITEMS) + EMPTY_ITEMS.length - 1;
@@ -33,26 +36,19 @@ export async function serializeLongPage(body: unknown, reply: FastifyReply): Pro
     await otherWork();
     if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
   }
-  reply.type("application/json; charset=utf-8");
   return Buffer.concat([...slices, Buffer.from(tail)]);
 }
 
 /** Wraps a handler whose response may be a long page. */
 export function inSlices(handler: RouteHandlerMethod): RouteHandlerMethod {
   return async function (request, reply) {
-    return serializeLongPage(await handler.call(this, request, reply), reply);
+    return serializePage(await handler.call(this, request, reply), reply);
   };
 }
 
 const COMMA = Buffer.from(",");
 const EMPTY_ITEMS = '"items":[]';
 
-function isLongPage(body: unknown): body is Page {
-  return (
-    typeof body === "object" &&
-    body !== null &&
-    "items" in body &&
-    Array.isArray(body.items) &&
-    body.items.length > SHORT_PAGE
-  );
+function isPage(body: unknown): body is Page {
+  return typeof body === "object" && body !== null && "items" in body && Array.isArray(body.items);
 }

@@ -2,8 +2,8 @@ import type { FastifyReply } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { ask, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
-import { serializeLongPage } from "./long-pages.ts";
 import { ListOf } from "./schemas.ts";
+import { serializePage } from "./serialize-page.ts";
 
 let toy: ToyApi;
 afterEach(() => toy.close());
@@ -63,7 +63,7 @@ test("a long page is serialised no further once its caller has closed the connec
     return JSON.stringify(body);
   };
   const reply = { raw, getSerializationFunction: () => serialize, type: () => reply } as unknown as FastifyReply;
-  const page = serializeLongPage({ items: itemsOf(1_000), next_page_cursor: "" }, reply);
+  const page = serializePage({ items: itemsOf(1_000), next_page_cursor: "" }, reply);
   await expect(page).rejects.toMatchObject({ status: 503 });
   // The page without items, and two of its twenty slices.
   expect(serialized).toBe(3);
