@@ -46,6 +46,7 @@ async function start(bounds: Partial<FairAdmissionBounds> = {}): Promise<Work> {
   const admissions = {
     ...createAdmissions(),
     reads: new FairAdmission({ ...BOUNDS, ...bounds }),
+    shortLists: new FairAdmission({ ...BOUNDS, ...bounds, alone: 2, share: 2 }),
     longReads: new FairAdmission({ ...BOUNDS, ...bounds, alone: 1, share: 1 }),
     writes: new FairAdmission({ ...BOUNDS, ...bounds }),
   };
@@ -159,15 +160,17 @@ test("reads do not wait for writes, nor writes for reads", async () => {
   expect(await statuses(both)).toEqual([200, 200]);
 });
 
-test("one list of several items of a caller is made at a time, and look-ups beside it", async () => {
+test("one long list of a caller is made at a time, and some short ones and look-ups beside it", async () => {
   const { running, finish } = await start();
-  const lists = [2, 20, 100, 1000, 2].map((limit) => send(`/list?limit=${limit}`, "a", "GET"));
+  const lists = [26, 100, 1000, 26].map((limit) => send(`/list?limit=${limit}`, "a", "GET"));
   await until("one is worked on", () => running.length === 1);
+  const short = [2, 25, 10, 2].map((limit) => send(`/list?limit=${limit}`, "a", "GET"));
+  await until("short ones are worked on", () => running.length === 3);
   const others = [send("/work", "a", "GET"), send("/list?limit=1", "a", "GET"), send("/list?limit=1000", "b", "GET")];
-  await until("the look-ups and another caller's are worked on", () => running.length === 4);
-  expect(running.toSorted()).toEqual(["a", "a", "a", "b"]);
+  await until("the look-ups and another caller's are worked on", () => running.length === 6);
+  expect(running.toSorted()).toEqual(["a", "a", "a", "a", "a", "b"]);
   finish();
-  expect(await statuses([...lists, ...others])).toEqual(new Array(8).fill(200));
+  expect(await statuses([...lists, ...short, ...others])).toEqual(new Array(11).fill(200));
 });
 
 test("one list of a caller that may walk through all its records is made at a time", async () => {
@@ -242,6 +245,7 @@ test.each([
   ["longReads", "longReads"],
   ["largeBodies", "largeBodies"],
   ["largeBodies", "longReads"],
+  ["shortLists", "largeBodies"],
 ] as const)(
   "while the thread is busy a caller's many %s have rests behind them, with its %s",
   async (first, second) => {
@@ -269,6 +273,21 @@ test.each([
   },
 );
 
+test("while the thread is busy a caller's short lists rest too, each in its place, and others' do not wait", async () => {
+  end = () => undefined;
+  toy = await startToyApi();
+  const { longReads, shortLists } = createAdmissions({ utilization: 0.9 });
+  await longReads.enter("a");
+  longReads.leave("a", 400);
+  const admitted: string[] = [];
+  const enter = async (caller: string) => (await shortLists.enter(caller)) && admitted.push(caller);
+  await Promise.all([enter("a"), enter("a"), enter("a")]);
+  for (let place = 0; place < 3; place += 1) shortLists.leave("a", 10);
+  expect(shortLists.size).toBe(3);
+  await Promise.all([enter("a"), enter("b")]);
+  expect(admitted).toEqual(["a", "a", "a", "b", "a"]);
+});
+
 test("as it is set, one caller leaves room for others, and all of them together have a bound", async () => {
   end = () => undefined;
   toy = await startToyApi();
@@ -278,7 +297,13 @@ test("as it is set, one caller leaves room for others, and all of them together 
   };
   const [one, all] = [createAdmissions(), createAdmissions()];
   // In hand, and what waits behind them for 250 ms at a turn in each millisecond; of writes the half of all that there is room for.
-  expect([sizes(one.reads, 1), sizes(one.longReads, 1), sizes(one.writes, 1)]).toEqual([6 + 251, 1 + 251, 500]);
+  const { reads, shortLists, longReads, writes } = one;
+  expect([reads, shortLists, longReads, writes].map((turnstile) => sizes(turnstile, 1))).toEqual([
+    6 + 251,
+    3 + 251,
+    1 + 251,
+    500,
+  ]);
   expect([sizes(all.reads, 2_000), sizes(all.writes, 2_000)]).toEqual([1_000, 1_000]);
 });
 
@@ -290,6 +315,7 @@ test("a list counts as what it takes on a thread with time, by its size, and one
       return 0;
     },
   };
+  const counting = new FairAdmission({ ...BOUNDS, rests });
   end = () => undefined;
   toy = await startToyApi(
     (api) => {
@@ -305,7 +331,7 @@ test("a list counts as what it takes on a thread with time, by its size, and one
         return { items: new Array(limit).fill({ notes: "n".repeat(1_024) }), next_page_cursor: "" };
       });
     },
-    { admissions: { ...createAdmissions(), longReads: new FairAdmission({ ...BOUNDS, rests }) } },
+    { admissions: { ...createAdmissions(), shortLists: counting, longReads: counting } },
   );
   for (const query of ["limit=2", "limit=100", "limit=200", "limit=2&market=BTCUSD"])
     expect((await ask(toy, `/pages?${query}`)).status).toBe(200);

@@ -27,17 +27,23 @@ declare module "fastify" {
 }
 
 /**
- * Reads and long reads together use fewer connections than the pool has: internal reads still find some. A caller has few of
- * them: the database shares its cores among all, and with them the ledger's batches, which are one at a time.
+ * Look-ups, short lists and long reads together use no more connections than the pool has. A caller has few of them: the
+ * database shares its cores among all, and with them the ledger's batches, which are one at a time.
  */
-const READS = { most: 1_000, atOnce: 16, alone: 6, share: 4, shortQueue: 128, expectedMs: 250, maxWaitMs: 2_000 };
+const READS = { most: 1_000, atOnce: 10, alone: 6, share: 4, shortQueue: 128, expectedMs: 250, maxWaitMs: 2_000 };
 
 /**
- * One list of several items at a time for each caller, and one that may read all of its records to find one. A record may have
- * ten kilobytes of notes, so that twenty take the thread and the database as long as a hundred look-ups. One thread serialises
- * lists, and the database shares its cores among walks: more would not finish sooner, and would block every other caller.
- * While the thread is busy the lists of a caller that has one after the other come after rests (`TimeShares`), or they take
- * most of the thread.
+ * Some at a time, or who asks for many short lists would wait for its own while others keep the thread busy. While it is busy
+ * the lists of a caller that has one after the other come after rests (`TimeShares`), or they would take most of the thread:
+ * a record may have ten kilobytes of notes, so that twenty take it as long as a hundred look-ups.
+ */
+const SHORT_LISTS = { ...READS, atOnce: 6, alone: 3, share: 3 };
+const MOST_OF_SHORT = 25;
+
+/**
+ * One longer list at a time for each caller, and one that may read all of its records to find one, with rests too. One thread
+ * serialises lists, and the database shares its cores among walks: more would not finish sooner, and would block every other
+ * caller.
  */
 const LONG_READS = { ...READS, atOnce: 4, alone: 1, share: 1 };
 
@@ -63,17 +69,19 @@ const WRITES = {
 
 export interface Admissions {
   readonly reads: FairAdmission;
-  /** For lists of more than one item, and those that walk. */
+  readonly shortLists: FairAdmission;
+  /** For longer lists, and those that walk. */
   readonly longReads: FairAdmission;
   readonly writes: FairAdmission;
   readonly largeBodies: FairAdmission;
 }
 
 export function createAdmissions(load?: Pick<ThreadLoad, "utilization">): Admissions {
-  // One for both: a caller with lists and large bodies at once would take the shares of two.
+  // One for all: a caller with lists and large bodies at once would take the shares of two.
   const rests = new TimeShares(load);
   return {
     reads: new FairAdmission(READS),
+    shortLists: new FairAdmission({ ...SHORT_LISTS, rests }),
     longReads: new FairAdmission({ ...LONG_READS, rests }),
     writes: new FairAdmission(WRITES),
     largeBodies: new FairAdmission({ ...LARGE_BODIES, rests }),
@@ -81,9 +89,10 @@ export function createAdmissions(load?: Pick<ThreadLoad, "utilization">): Admiss
 }
 
 /** The queue of a read. Its query must have been validated. */
-export function admissionOfRead(request: FastifyRequest, { reads, longReads }: Admissions): FairAdmission {
+export function admissionOfRead(request: FastifyRequest, { reads, shortLists, longReads }: Admissions): FairAdmission {
   const { limit = 0 } = (request.query ?? {}) as { readonly limit?: number };
-  return limit > 1 || mayWalk(request) ? longReads : reads;
+  if (limit > MOST_OF_SHORT || mayWalk(request)) return longReads;
+  return limit > 1 ? shortLists : reads;
 }
 
 function mayWalk({ query, routeOptions }: FastifyRequest): boolean {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { FairAdmission, type FairAdmissionBounds, PATIENT } from "./fair-admission.ts";
 
 const BOUNDS: FairAdmissionBounds = {
@@ -309,25 +309,30 @@ test("of one customer fewer are begun, and the others take turns with its rest",
   expect(begun.slice(3)).toEqual(["ann 2", "bob 5", "eve 7", "ann 3", "bob 6"]);
 });
 
-test("a request keeps its place while its caller rests", async () => {
+test("a request keeps its caller's place while that rests, and leaves room for other callers at once", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   const asked: [string, number][] = [];
   const restMs = (caller: string, tookMs: number): number => {
     asked.push([caller, tookMs]);
-    return caller === "a" ? 5 : 0;
+    return caller === "a" ? 500 : 0;
   };
-  const { turnstile, come, news } = start({ atOnce: 1, rests: { restMs } });
-  await come("ab");
+  const { turnstile, come, news } = start({ atOnce: 1, alone: 1, share: 1, rests: { restMs } });
+  await come("aba");
+  expect([turnstile.size, news()]).toEqual([3, "a"]);
   turnstile.leave("a", 70);
-  expect([turnstile.size, news()]).toEqual([2, "a"]);
-  await expect.poll(() => turnstile.size, SOON).toBe(1);
-  expect(news()).toBe("b");
+  await settled();
+  expect([turnstile.size, news()]).toEqual([3, "b"]);
   turnstile.leave("b", 80);
-  expect([turnstile.size, asked]).toEqual([
-    0,
-    [
-      ["a", 70],
-      ["b", 80],
-    ],
+  vi.advanceTimersByTime(499);
+  await settled();
+  expect([turnstile.size, news()]).toEqual([2, ""]);
+  vi.advanceTimersByTime(1);
+  await settled();
+  expect([turnstile.size, news()]).toEqual([1, "a"]);
+  expect(asked).toEqual([
+    ["a", 70],
+    ["b", 80],
   ]);
 });
 

@@ -24,7 +24,7 @@ export interface FairAdmissionBounds {
   /** The longest expected wait in a longer queue, and the longest actual wait. */
   readonly expectedMs: number;
   readonly maxWaitMs: number;
-  /** How long a request keeps its place after its end, by caller and how long it took. If unset, it does not. */
+  /** How long a request keeps its caller's place after its end, by caller and how long it took. If unset, it does not. */
   readonly rests?: Pick<TimeShares, "restMs">;
 }
 
@@ -79,6 +79,7 @@ export class FairAdmission {
   /** Recent callers, the least recently served first. */
   readonly #queues = new Map<string, CallerQueue>();
   #running = 0;
+  #resting = 0;
   #waiting = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
   #sweeping: NodeJS.Timeout | undefined;
@@ -89,9 +90,9 @@ export class FairAdmission {
     this.#now = now;
   }
 
-  /** Requests in progress and waiting. */
+  /** Requests in progress, at rest and waiting. */
   get size(): number {
-    return this.#running + this.#waiting;
+    return this.#running + this.#resting + this.#waiting;
   }
 
   /** Whether there is no room left for anyone. */
@@ -145,14 +146,21 @@ export class FairAdmission {
   leave(caller: string, tookMs = 0): void {
     const queue = this.#queues.get(caller);
     assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
+    this.#running -= 1;
     const restMs = this.#bounds.rests?.restMs(caller, tookMs) ?? 0;
-    if (restMs > 0) setTimeout(() => this.#end(queue), restMs).unref();
-    else this.#end(queue);
+    if (restMs === 0) return this.#free(queue);
+    this.#resting += 1;
+    setTimeout(() => {
+      this.#resting -= 1;
+      this.#free(queue);
+    }, restMs).unref();
+    // What it leaves at once is for other callers.
+    this.#admitWaiting();
   }
 
-  #end(queue: CallerQueue): void {
+  /** Frees the place of a caller. */
+  #free(queue: CallerQueue): void {
     queue.running -= 1;
-    this.#running -= 1;
     queue.seenAt = this.#now();
     this.#sweep();
     this.#admitWaiting();
