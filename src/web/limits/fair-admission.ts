@@ -148,7 +148,10 @@ export class FairAdmission {
     assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
     this.#running -= 1;
     const restMs = this.#bounds.rests?.restMs(caller, tookMs) ?? 0;
-    if (restMs === 0) return this.#free(queue);
+    if (restMs === 0) {
+      this.#free(queue);
+      return;
+    }
     this.#resting += 1;
     setTimeout(() => {
       this.#resting -= 1;
