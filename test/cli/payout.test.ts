@@ -300,7 +300,8 @@ test("a token that is no longer accepted is replaced, and what it was sent with 
     tokens.push(headers.authorization);
     if (bulks === 2) return [401, { detail: "the token has expired" }];
     const items = Array.from({ length: bulks === 1 ? 100 : 1 }, (_, index) => ({ index, status: "COMPLETED" }));
-    return [200, { items }];
+    // The second with one of the first, which is there.
+    return [200, { items: [...items, ...(bulks === 1 ? [] : [{ index: 1, status: "EXISTS" }])] }];
   });
   const lines = Array.from({ length: 101 }, (_, i) => `default,${acme.defaultProfile},1,USD,late-${i},`);
   const { exitCode, stdout } = await payout(await file("late.csv", HEAD, ...lines), urlOfServer(server), "--json");
@@ -347,10 +348,13 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
     `${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,`,
     `${from},${to},1,USD,stop-100,"a, b",,,`,
   ]);
-  const bulkOf = (status: string, count: number) => [
-    ...[200, { items: Array.from({ length: count }, (_, i) => ({ status, transfer: { id: `t${i}` } })) }],
-  ];
-  const resumed = await standIn((count) => (count === 1 ? bulkOf("EXISTS", 100) : bulkOf("COMPLETED", 50)) as never);
+  const itemsOf = (status: string, count: number) =>
+    Array.from({ length: count }, (_, i) => ({ status, transfer: { id: `t${i}` } }));
+  const there = itemsOf("EXISTS", 100);
+  const resumed = await standIn((count) => [
+    200,
+    { items: count === 1 ? there : [...itemsOf("COMPLETED", 50), ...there.slice(-1)] },
+  ]);
   const answer = await payout(result, urlOfServer(resumed), "--kind", "internal");
   expect([answer.exitCode, answer.stdout.split("\n")[0]]).toEqual([0, "150 lines: 100 done before, 50 COMPLETED"]);
   resumed.close();

@@ -104,7 +104,7 @@ function mayWalk({ query, routeOptions }: FastifyRequest): boolean {
 
 /** More than a page takes while nothing else runs: rows read, items made, serialised and sent. */
 const PAGE_MS = 1;
-const PAGE_MS_PER_KIB = 0.05;
+const PAGE_MS_PER_KIB = 0.1;
 
 /**
  * What a read may be said to have taken at most. While others keep the thread busy every request takes longer, and one that

@@ -130,7 +130,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     const watch = isDryRun ? undefined : restores;
     if (missing.length === 0)
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, watch));
-    if (restores.wasSeen) {
+    if (restores.mustLook) {
       const all = { ...looking, total: payout.lines.length };
       await withProgress(all, (progress) => restores.findLost(client, payout.lines, progress));
     }
@@ -138,7 +138,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     // A result that says no more than the file must not replace that of a run before it.
     const answered = open.filter((line) => results.has(line)).length;
     // What is gone would stand among what is done, and in the next run behind more than it looks for.
-    if (restores.wasSeen) restores.doubt(payout.lines);
+    if (restores.mustLook) restores.doubt(payout.lines);
     const unsaved = answered > 0 ? await save() : [];
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
     const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${answered > 0 ? again : commandOf(file)}`];
@@ -202,14 +202,14 @@ function notHere(missing: readonly PayoutLine[]): string {
 /**
  * Whether the ledger was restored to an earlier moment while it was paid from: then what was paid last before that is not
  * there after it. So each bulk sends a line along that was done before it, which takes no effect where it is there. Was it
- * gone, all that is done is looked for again at the end, and what is gone is open. If that end is not reached, all of it is:
- * what is sent again takes effect once.
+ * gone, or did the service not say, all that is done is looked for again at the end, and what is gone is open. If that end is
+ * not reached, all of it is: what is sent again takes effect once.
  */
 class RestoreWatch {
   readonly #results: Map<PayoutLine, LineResult>;
   /** What was done last, to be sent along. */
   witness: PayoutLine | undefined;
-  wasSeen = false;
+  mustLook = false;
 
   constructor(results: Map<PayoutLine, LineResult>) {
     this.#results = results;
@@ -233,9 +233,8 @@ class RestoreWatch {
   /** @param answer what became of the witness now; undefined if it was not said */
   compare(witness: PayoutLine, answer: LineResult = UNANSWERED): void {
     const { transferId } = this.#results.get(witness) ?? UNANSWERED;
-    if (UNSETTLED.has(answer.status)) return;
     if (answer.status === "EXISTS" && answer.transferId === (transferId ?? answer.transferId)) return;
-    this.wasSeen = true;
+    this.mustLook = true;
     if (ENDS.has(answer.status)) this.#results.set(witness, answer);
   }
 
@@ -261,7 +260,7 @@ const LOST: LineResult = {
 const DOUBTED: LineResult = {
   status: "UNKNOWN",
   detail:
-    "it was done; the service was restored to an earlier moment meanwhile, and was not asked whether it still has it",
+    "it was done; the service did not say afterwards whether it still has it, and may have been restored to an earlier moment",
 };
 
 /** In rounds: what was not tried, or is not known, is sent again. */
