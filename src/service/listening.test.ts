@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fastify } from "fastify";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../test/support/free-port.ts";
+import { readCertificate } from "../../test/support/http/certificate.ts";
 import { readConfig } from "./config/config.ts";
 import { StartupError } from "./core.ts";
 import { writeReadyFile } from "./data-directory.ts";
@@ -170,6 +171,16 @@ test("closing finishes requests in flight, but does not wait for stalled clients
   expect(await (await slow).text()).toBe("finished");
   await closed;
   for (const socket of sockets) socket.destroy();
+});
+
+test("closing does not wait for connections whose TLS handshake does not end", async () => {
+  const server = fastify({ https: readCertificate() });
+  const port = await listen(server as never, OF_NODE);
+  const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+  await once(server.server, "connection");
+  const ended = once(socket.resume(), "close");
+  await close(server as never, 100);
+  await ended;
 });
 
 test("an address is formatted as a URL", () => {

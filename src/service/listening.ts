@@ -2,6 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, Server } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Api } from "../api/server.ts";
 import type { Config } from "./config/config.ts";
@@ -76,6 +77,18 @@ export async function checkPorts(config: Config): Promise<void> {
   if (lines.size > 0 && (await findServiceProcess(config.dataDir)) === undefined) throw new StartupError(...lines);
 }
 
+/** All connections of a server: Node's own list has none whose TLS handshake has not ended, or whose turn has not come. */
+const accepted = new WeakMap<Server, Set<Socket>>();
+
+function followConnections(server: Server): void {
+  const sockets = new Set<Socket>();
+  accepted.set(server, sockets);
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+}
+
 /**
  * Resolves the host name here, because Fastify would create an extra server for each further address of `localhost`, and
  * connection limits and error handling are set on the first only.
@@ -106,7 +119,9 @@ export async function listen(
     }
     throw error;
   }
-  const address = server instanceof Server ? server.address() : server.server.address();
+  const own = server instanceof Server ? server : server.server;
+  followConnections(own);
+  const address = own.address();
   return typeof address === "object" && address !== null ? address.port : port;
 }
 
@@ -115,7 +130,10 @@ export async function listen(
  * server waits without a timeout for clients that send half a request or do not read the response.
  */
 export async function close(server: Pick<FastifyInstance | Api, "close" | "server">, limitMs: number): Promise<void> {
-  const timer = setTimeout(() => server.server.closeAllConnections(), limitMs);
+  const timer = setTimeout(() => {
+    server.server.closeAllConnections();
+    for (const socket of accepted.get(server.server) ?? []) socket.destroy();
+  }, limitMs);
   await server.close().finally(() => clearTimeout(timer));
 }
 
