@@ -3,6 +3,7 @@
  * looks at where it has arrived. With TLS, certificate and host name are always verified.
  */
 import { constants } from "node:crypto";
+import type { EventEmitter } from "node:events";
 import { connect as connectTcp, isIP, isIPv6, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { Duplex } from "node:stream";
@@ -83,11 +84,17 @@ const CIPHERS = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":");
 const CURVES = "X25519:prime256v1:secp384r1";
-/** The TCP connection below each connection that was made here. */
-const transports = new WeakMap<Socket, Socket>();
+/** What is below a connection that was made here: how many bytes it has passed on, those of TLS included, and when it did. */
+interface Transport {
+  readonly bytes: () => number;
+  readonly events: EventEmitter;
+  /** Comes behind what it passed on has been decrypted and parsed. */
+  readonly event: string;
+}
 
-/** How many bytes have arrived on a connection, those of TLS included. */
-const bytesReceived = (socket: Socket): number => transports.get(socket)?.bytesRead ?? 0;
+const transports = new WeakMap<Socket, Transport>();
+
+const bytesReceived = (socket: Socket): number => transports.get(socket)?.bytes() ?? 0;
 
 /**
  * Ends a connection with an error when more than so many further bytes have arrived on it which are no data: TLS 1.3 has key
@@ -101,10 +108,10 @@ export function boundBytes(socket: Socket, most: number, dataBytes: () => number
   const check = (): void => {
     if (isOver()) socket.destroy(new TooManyBytes());
   };
-  // Behind the listener by which what was read is decrypted and parsed.
-  const transport = transports.get(socket)?.on("data", check);
+  const { events, event = "" } = transports.get(socket) ?? {};
+  events?.on(event, check);
   return () => {
-    transport?.off("data", check);
+    events?.off(event, check);
     return isOver();
   };
 }
@@ -180,7 +187,7 @@ function connected({ host, port }: Destination, addresses: readonly string[], si
     autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS,
     noDelay: true,
   });
-  transports.set(tcp, tcp);
+  transports.set(tcp, { bytes: () => tcp.bytesRead, events: tcp, event: "data" });
   tcp.on("error", ignored);
   return established(tcp, "connect", signal, (error) => notConnected("connection", error));
 }
@@ -192,9 +199,9 @@ function secured(
   shares: HandshakeShares,
   signal: AbortSignal,
 ): Promise<Socket> {
-  const handshake = new BoundedHandshake(tcp, (work) => shares.run(to.payer, work));
+  const pieces = new PiecesInTurn(tcp, (work) => shares.run(to.payer, work));
   const tls: TLSSocket = connectTls({
-    socket: handshake,
+    socket: pieces,
     secureContext: contextOf(surroundings),
     host: to.host,
     servername: isIP(to.host) === 0 ? to.host : "",
@@ -202,10 +209,10 @@ function secured(
     rejectUnauthorized: true,
     ALPNProtocols: ["http/1.1"],
   });
-  transports.set(tls, tcp);
+  transports.set(tls, { bytes: () => pieces.bytes, events: pieces, event: PASSED });
   tls.on("error", ignored);
   return established(tls, "secureConnect", signal, (error) => notConnected("tls", error)).then((socket) => {
-    handshake.onSecured();
+    pieces.onSecured();
     return socket;
   });
 }
@@ -229,12 +236,18 @@ function contextOf({ trustedCertificates: ca }: Surroundings): SecureContext {
 /** By the certificates that are trusted: one, but for tests. */
 const contexts = new Map<string | undefined, SecureContext>();
 
-/** Between TCP and TLS: a handshake that brings too much ends before it is read, and each piece of one is read in its turn. */
-class BoundedHandshake extends Duplex {
+const PASSED = "passed";
+
+/**
+ * Between TCP and TLS: each piece is decrypted in its turn, behind the handshake too, because a receiver may ask for new keys
+ * again and again; and a handshake that brings too much ends before it is read.
+ */
+class PiecesInTurn extends Duplex {
   readonly #tcp: Socket;
   readonly #inTurn: (work: () => void) => void;
-  #bytes = 0;
-  #isOver = false;
+  /** That TLS has read. */
+  bytes = 0;
+  #isSecured = false;
   #waits = false;
 
   constructor(tcp: Socket, inTurn: (work: () => void) => void) {
@@ -248,28 +261,29 @@ class BoundedHandshake extends Duplex {
   }
 
   onSecured(): void {
-    this.#isOver = true;
+    this.#isSecured = true;
   }
 
   #onData(chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#isOver) this.#pass(chunk);
-    else if (this.#bytes > MAX_HANDSHAKE_BYTES) this.destroy(new TooManyBytes());
-    else {
-      this.#waits = true;
-      this.#tcp.pause();
-      this.#inTurn(() => {
-        this.#waits = false;
-        if (this.destroyed) return;
-        this.#tcp.resume();
-        this.#pass(chunk);
-      });
+    if (!this.#isSecured && this.bytes + chunk.length > MAX_HANDSHAKE_BYTES) {
+      this.destroy(new TooManyBytes());
+      return;
     }
+    this.#waits = true;
+    this.#tcp.pause();
+    this.#inTurn(() => {
+      this.#waits = false;
+      if (this.destroyed) return;
+      this.#tcp.resume();
+      this.#pass(chunk);
+    });
   }
 
   /** TLS reads it, and computes what it asks for, before this returns. */
   #pass(chunk: Buffer): void {
+    this.bytes += chunk.length;
     if (!this.push(chunk)) this.#tcp.pause();
+    this.emit(PASSED);
   }
 
   override _read(): void {

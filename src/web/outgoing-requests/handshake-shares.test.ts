@@ -1,6 +1,8 @@
+import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { certificate, listening, OK, outgoing, useReceivers } from "../../../test/support/http/outgoing.ts";
+import { until } from "../../../test/support/until.ts";
 import { HandshakeShares } from "./handshake-shares.ts";
 
 useReceivers();
@@ -72,13 +74,36 @@ test("a piece counts by the processor time that it used, and not by how long it 
   expect(begun).toEqual(["waits"]);
 });
 
-test("each piece of a handshake is read in the turn of who pays, else of the host", async () => {
+/** The payer of each piece that was read, in order. Each is read a little later. */
+function delayPieces(): string[] {
   const payers: string[] = [];
   const run = vi.spyOn(HandshakeShares.prototype, "run").mockImplementation((payer, work) => {
     payers.push(payer);
     setTimeout(work, 5);
   });
   onTestFinished(() => run.mockRestore());
+  return payers;
+}
+
+test("each piece of an answer is read in its turn too: a receiver may ask for new keys again and again", async () => {
+  const payers = delayPieces();
+  let before = 0;
+  const answer = async (response: ServerResponse): Promise<void> => {
+    before = payers.length;
+    for (let piece = 1; piece <= 5; piece += 1) {
+      response.write("x".repeat(20_000));
+      await until("it has been read", () => payers.length >= before + piece);
+    }
+    response.end();
+  };
+  const port = await listening(createServer(certificate, (_request, response) => void answer(response)));
+  const outcome = await outgoing().post(`https://receiver.example:${port}/`, { payer: "acme" });
+  expect(outcome).toMatchObject({ kind: "answered", status: 200 });
+  expect(new Set(payers.slice(before))).toEqual(new Set(["acme"]));
+});
+
+test("each piece of a handshake is read in the turn of who pays, else of the host", async () => {
+  const payers = delayPieces();
   for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
     const options = { ...certificate, maxVersion };
     const port = await listening(createServer(options, (_request, response) => void response.end("ok")));
