@@ -115,7 +115,10 @@ test("it waits as long as the service says, longer after each attempt, and gives
       request.resume();
       const isToken = request.url === "/oauth2/token";
       const status = isToken ? 200 : (statuses[bulks++] ?? 200);
-      const body = isToken ? { access_token: "t" } : { detail: "not now", items: [{ status: last }] };
+      // What is paid is looked for once more at the end.
+      const isThere = last === "COMPLETED" && bulks > statuses.length + 1;
+      const items = [{ status: isThere ? "EXISTS" : last }];
+      const body = isToken ? { access_token: "t" } : { detail: "not now", items };
       response.writeHead(status, { "retry-after": retryAfter }).end(JSON.stringify(body));
     });
     await once(server.listen(0, "127.0.0.1"), "listening");
@@ -124,7 +127,7 @@ test("it waits as long as the service says, longer after each attempt, and gives
     return { exitCode, said: (stdout + stderr).split("\n")[0], bulks, pauses: [...pauses] };
   };
   expect(await sent([429, 408, 503, 500], "COMPLETED", "0")).toEqual({
-    ...{ exitCode: 0, said: "1 lines: 1 COMPLETED", bulks: 5, pauses: [500, 1_000, 2_000, 4_000] },
+    ...{ exitCode: 0, said: "1 lines: 1 COMPLETED", bulks: 6, pauses: [500, 1_000, 2_000, 4_000] },
   });
   expect(await readFile(result, "utf8")).toContain(",patient-1,,COMPLETED,,");
   expect((await stat(result)).mode & 0o777).toBe(0o600);
@@ -269,6 +272,24 @@ test.each([
   expect(paid.size).toBe(10 + 31);
 });
 
+test("a restore behind the last bulk, whose answer waited, is seen at the end", async () => {
+  const paid = new Set<string>();
+  const url = await bulkServer(({ dry_run: isDryRun, items }) => {
+    if (isDryRun) return items.map(({ ref_id: refId }) => ({ status: paid.has(refId) ? "EXISTS" : "WOULD_COMPLETE" }));
+    for (const { ref_id: refId } of items.slice(0, 10)) paid.add(refId);
+    return items.map(() => ({ status: "COMPLETED" }));
+  });
+  const lines = Array.from({ length: 30 }, (_, at) => `default,${PROFILE},1,USD,last-${at},`);
+  const { exitCode, stdout } = await payout(await file("last.csv", HEAD, ...lines), url);
+  expect([exitCode, stdout.split("\n").slice(0, 2)]).toEqual([
+    1,
+    [
+      "30 lines: 10 COMPLETED, 20 UNKNOWN",
+      "The service was restored to an earlier moment meanwhile: 20 lines that were done are gone",
+    ],
+  ]);
+});
+
 test("a payout that ends before it has found what a restored service lacks takes none of its payments for done", async () => {
   const service = await restoringService({ at: 3 });
   const { url, paid } = service;
@@ -284,6 +305,7 @@ test("a payout that ends before it has found what a restored service lacks takes
   expect(written.slice(1).map((line) => line.slice(line.indexOf("UNKNOWN")))).toEqual(
     Array(150).fill(`UNKNOWN,,${doubt}`),
   );
+  service.answersLookUps = true;
   expect((await payout(path, url)).stdout.split("\n")[0]).toBe("150 lines: 41 EXISTS, 109 COMPLETED");
   expect(paid.size).toBe(150);
 });

@@ -168,8 +168,9 @@ test("what could not be answered is sent again until it is", async () => {
   const transfer = { id: "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00" };
   const server = await standIn((bulks) => {
     if (bulks === 1) return [503, { detail: "busy" }];
-    const status = bulks === 2 ? "UNKNOWN" : bulks === 3 ? "NOT_TRIED" : "COMPLETED";
-    return [200, { items: [{ index: 0, status, ...(status === "COMPLETED" && { transfer }) }] }];
+    // It is looked for once more at the end.
+    const status = ["UNKNOWN", "NOT_TRIED", "COMPLETED", "EXISTS"][bulks - 2];
+    return [200, { items: [{ index: 0, status, ...(bulks >= 4 && { transfer }) }] }];
   });
   const path = await file("again.csv", HEAD, `default,${acme.defaultProfile},1,USD,again-1,`);
   const { exitCode, stdout } = await payout(path, urlOfServer(server), "--json");
@@ -300,14 +301,15 @@ test("a token that is no longer accepted is replaced, and what it was sent with 
     tokens.push(headers.authorization);
     if (bulks === 2) return [401, { detail: "the token has expired" }];
     const items = Array.from({ length: bulks === 1 ? 100 : 1 }, (_, index) => ({ index, status: "COMPLETED" }));
-    // The second with one of the first, which is there.
+    // One of the first comes with the second, and one of the second behind it.
+    if (bulks === 4) return [200, { items: [{ index: 0, status: "EXISTS" }] }];
     return [200, { items: [...items, ...(bulks === 1 ? [] : [{ index: 1, status: "EXISTS" }])] }];
   });
   const lines = Array.from({ length: 101 }, (_, i) => `default,${acme.defaultProfile},1,USD,late-${i},`);
   const { exitCode, stdout } = await payout(await file("late.csv", HEAD, ...lines), urlOfServer(server), "--json");
   server.close();
   expect([exitCode, JSON.parse(stdout).counts]).toEqual([0, { COMPLETED: 101 }]);
-  expect(tokens).toEqual(["Bearer t1", "Bearer t1", "Bearer t2"]);
+  expect(tokens).toEqual(["Bearer t1", "Bearer t1", "Bearer t2", "Bearer t2"]);
 });
 
 test("Ctrl-C says how to go on, and its result can be run", async () => {
@@ -351,10 +353,8 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
   const itemsOf = (status: string, count: number) =>
     Array.from({ length: count }, (_, i) => ({ status, transfer: { id: `t${i}` } }));
   const there = itemsOf("EXISTS", 100);
-  const resumed = await standIn((count) => [
-    200,
-    { items: count === 1 ? there : [...itemsOf("COMPLETED", 50), ...there.slice(-1)] },
-  ]);
+  const answers = [there, [...itemsOf("COMPLETED", 50), ...there.slice(-1)], there.slice(49, 50)];
+  const resumed = await standIn((count) => [200, { items: answers[count - 1] }]);
   const answer = await payout(result, urlOfServer(resumed), "--kind", "internal");
   expect([answer.exitCode, answer.stdout.split("\n")[0]]).toEqual([0, "150 lines: 100 done before, 50 COMPLETED"]);
   resumed.close();

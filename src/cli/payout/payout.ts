@@ -128,8 +128,10 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
     restores.keepNewest(done);
     const watch = isDryRun ? undefined : restores;
-    if (missing.length === 0)
+    if (missing.length === 0) {
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, watch));
+      if (open.length > 0) await watch?.confirm(client);
+    }
     if (restores.mustLook) {
       const all = { ...looking, total: payout.lines.length };
       await withProgress(all, (progress) => restores.findLost(client, payout.lines, progress));
@@ -236,6 +238,12 @@ class RestoreWatch {
     if (answer.status === "EXISTS" && answer.transferId === (transferId ?? answer.transferId)) return;
     this.mustLook = true;
     if (ENDS.has(answer.status)) this.#results.set(witness, answer);
+  }
+
+  /** Nothing is sent behind the last bulk, whose answers may have been on their way, or waited for this process. */
+  async confirm(client: BulkClient): Promise<void> {
+    const last = this.witness === undefined || this.mustLook ? [] : [this.witness];
+    if ((await missingOf(client, last, this.#results, { add: () => undefined })).length > 0) this.mustLook = true;
   }
 
   async findLost(client: BulkClient, lines: readonly PayoutLine[], progress: Pick<Progress, "add">): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Paces the new connections of each address, on all servers of the process. A connection, its TLS handshake and a request
  * that is rejected take about a millisecond of the one thread, and a handshake with a key of RSA with 4,096 bits takes 6 ms
- * more, so an address that opens connection after connection would delay all others. Connections beyond the pace wait, unread,
+ * more, so an address that opens connection after connection would delay all others. Connections beyond the pace wait
  * in the order of their arrival: a client that opens many at once gets all of them, a little later.
  *
  * The addresses of an IPv6 /48 have a pace together too: its holder has 65,536 networks of 64 bits. So have all addresses, for
