@@ -3,6 +3,7 @@ import { errorCodes } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../test/support/http/toy-api.ts";
+import { notedRests } from "../../test/support/noted-rests.ts";
 import { until } from "../../test/support/until.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import { DatabaseAway, OutcomeUnknown } from "../postgres/database.ts";
@@ -187,14 +188,8 @@ test("of reads that arrive together each turn takes some, in turn by address; wr
 
 test("large bodies that are complete at the same time are parsed one in a turn", async () => {
   const taken: number[] = [];
-  const tookMs: number[] = [];
+  const { tookMs, rests } = notedRests();
   let turn = 0;
-  const rests = {
-    restMs: (_: string, ms: number): number => {
-      tookMs.push(ms);
-      return 0;
-    },
-  };
   const largeBodies = new FairAdmission({ ...PATIENT, atOnce: 16, alone: 16, share: 16, rests });
   toy = await startToyApi(
     (api: Api) => {
@@ -221,12 +216,8 @@ test("large bodies that are complete at the same time are parsed one in a turn",
 });
 
 test("what others do in the turn in which a large body is parsed does not count as its caller's", async () => {
-  const tookMs: number[] = [];
-  const restMs = (_: string, ms: number): number => {
-    tookMs.push(ms);
-    return 0;
-  };
-  const largeBodies = new FairAdmission({ ...PATIENT, atOnce: 16, alone: 16, share: 16, rests: { restMs } });
+  const { tookMs, rests } = notedRests();
+  const largeBodies = new FairAdmission({ ...PATIENT, atOnce: 16, alone: 16, share: 16, rests });
   toy = await startToyApi(undefined, { admissions: { ...createAdmissions(), largeBodies } });
   let isOver = false;
   const othersWork = (): void => {

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
+import { notedRests } from "../../../test/support/noted-rests.ts";
 import { until } from "../../../test/support/until.ts";
 import { type Network, parseNetwork } from "../../std/network.ts";
 import { FairAdmission, type FairAdmissionBounds } from "../../web/limits/fair-admission.ts";
@@ -308,13 +309,7 @@ test("as it is set, one caller leaves room for others, and all of them together 
 });
 
 test("a list counts as what it takes on a thread with time, by its size, and one that may walk as what it took", async () => {
-  const tookMs: number[] = [];
-  const rests = {
-    restMs: (_: string, ms: number): number => {
-      tookMs.push(ms);
-      return 0;
-    },
-  };
+  const { tookMs, rests } = notedRests();
   const counting = new FairAdmission({ ...BOUNDS, rests });
   end = () => undefined;
   toy = await startToyApi(

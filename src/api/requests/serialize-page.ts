@@ -13,6 +13,7 @@ const SLICE = 50;
 
 interface Page {
   readonly items: readonly unknown[];
+  readonly [more: string]: unknown;
 }
 
 /**
@@ -23,7 +24,7 @@ export async function serializePage(body: unknown, reply: FastifyReply): Promise
   const serialize = reply.getSerializationFunction("200");
   if (!isPage(body) || serialize === undefined) return body;
   reply.type("application/json; charset=utf-8");
-  if (body.items.length <= SHORT_PAGE) return serialize({ ...body });
+  if (body.items.length <= SHORT_PAGE) return serialize(body);
   const empty = serialize({ ...body, items: [] });
   // Within a string the quotes would be escaped.
   const middle = empty.indexOf(EMPTY_ITEMS) + EMPTY_ITEMS.length - 1;

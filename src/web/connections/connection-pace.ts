@@ -17,9 +17,9 @@ const INTERVALS_PER_COST = 10;
 /** Of an address that was quiet as many start without waiting as may in this time. More at once would block the thread noticeably. */
 const BURST_MS = 200;
 /** A /48 as many as two addresses. With four times as many its holder delayed all others noticeably. */
-const ADDRESSES_OF_WIDE = 2;
+const PACES_OF_WIDE = 2;
 /** All addresses together as many as three. */
-const ADDRESSES_OF_ALL = 3;
+const PACES_OF_ALL = 3;
 /** A tenth of an address's connections, and ten at once, do not wait for those of all: most clients need no more. */
 const CONNECTIONS_OF_A_FREE_ONE = 10;
 const FREE_AT_ONCE = 10;
@@ -57,9 +57,9 @@ export class ConnectionPace {
     const intervalMs = INTERVALS_PER_COST * (CONNECTION_MS + ms);
     const burst = Math.max(1, Math.floor(BURST_MS / intervalMs));
     this.#narrow.setPace(intervalMs, burst);
-    this.#wide.setPace(intervalMs / ADDRESSES_OF_WIDE, burst * ADDRESSES_OF_WIDE);
+    this.#wide.setPace(intervalMs / PACES_OF_WIDE, burst * PACES_OF_WIDE);
     this.#free.setPace(intervalMs * CONNECTIONS_OF_A_FREE_ONE, Math.min(burst, FREE_AT_ONCE));
-    this.#all.setPace(intervalMs / ADDRESSES_OF_ALL, burst * ADDRESSES_OF_ALL);
+    this.#all.setPace(intervalMs / PACES_OF_ALL, burst * PACES_OF_ALL);
   }
 
   /** Starts a connection, now or later, unless it is gone then. @returns false when it would wait too long */

@@ -20,7 +20,10 @@ export function networksOf(address: string): readonly [string, ...string[]] {
   return [`${groupsOf(address).slice(0, 3).join(":")}::/48`, key];
 }
 
-/** A /48 may do as much as so many addresses: its holder has 65,536 networks of 64 bits, and strangers may share it. */
+/**
+ * A /48 may do as much as so many addresses: its holder has 65,536 networks of 64 bits, and strangers may share it. Of new
+ * connections it has fewer (`ConnectionPace`).
+ */
 export const ADDRESSES_OF_WIDE = 4;
 
 /**

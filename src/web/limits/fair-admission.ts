@@ -148,16 +148,17 @@ export class FairAdmission {
     assert(queue !== undefined && queue.running > 0, "a request that ends was admitted");
     this.#running -= 1;
     const restMs = this.#bounds.rests?.restMs(caller, tookMs) ?? 0;
-    if (restMs === 0) {
-      this.#free(queue);
-      return;
-    }
+    if (restMs > 0) this.#rest(queue, restMs);
+    else this.#free(queue);
+  }
+
+  /** Only the caller's place is kept: what it leaves is for others at once. */
+  #rest(queue: CallerQueue, ms: number): void {
     this.#resting += 1;
     setTimeout(() => {
       this.#resting -= 1;
       this.#free(queue);
-    }, restMs).unref();
-    // What it leaves at once is for other callers.
+    }, ms).unref();
     this.#admitWaiting();
   }
 

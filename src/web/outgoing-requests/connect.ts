@@ -10,8 +10,8 @@ import { Duplex } from "node:stream";
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { steadyClock } from "../../std/clock.ts";
 import { type Resolve, resolveByDns } from "./addresses.ts";
-import type { HandshakeShares } from "./handshake-shares.ts";
 import { isAllowedAddress, NOT_ALLOWED, type OutgoingPolicy } from "./outgoing-policy.ts";
+import type { TlsShares } from "./tls-shares.ts";
 
 export type NotConnectedReason = "dns" | "address_not_allowed" | "connection" | "tls" | "timeout";
 
@@ -125,7 +125,7 @@ export async function connect(
   to: Destination,
   policy: OutgoingPolicy,
   surroundings: Surroundings,
-  shares: HandshakeShares,
+  shares: TlsShares,
 ): Promise<Socket> {
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), CONNECT_MS);
@@ -196,7 +196,7 @@ function secured(
   to: Destination,
   tcp: Socket,
   surroundings: Surroundings,
-  shares: HandshakeShares,
+  shares: TlsShares,
   signal: AbortSignal,
 ): Promise<Socket> {
   const pieces = new PiecesInTurn(tcp, (work) => shares.run(to.payer, work));

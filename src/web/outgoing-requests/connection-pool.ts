@@ -5,8 +5,8 @@ import type { Duplex } from "node:stream";
 import { steadyClock } from "../../std/clock.ts";
 import { LruCache } from "../../std/lru-cache.ts";
 import { boundBytes, connect, type Surroundings, TooManyBytes } from "./connect.ts";
-import type { HandshakeShares } from "./handshake-shares.ts";
 import type { OutgoingPolicy } from "./outgoing-policy.ts";
+import type { TlsShares } from "./tls-shares.ts";
 
 /** Servers of Node close idle connections after 5 s, and most others later. */
 const IDLE_MS = 4_000;
@@ -31,7 +31,7 @@ export class ConnectionPool extends HttpAgent {
   readonly #protocol: "http:" | "https:";
   readonly #policy: OutgoingPolicy;
   readonly #surroundings: Surroundings;
-  readonly #shares: HandshakeShares;
+  readonly #shares: TlsShares;
   readonly #made = new WeakMap<Duplex, { readonly host: string; readonly since: number }>();
   /** What ends the watch over an idle connection. */
   readonly #watched = new WeakMap<Duplex, () => void>();
@@ -44,7 +44,7 @@ export class ConnectionPool extends HttpAgent {
     keeps: boolean,
     policy: OutgoingPolicy,
     surroundings: Surroundings,
-    shares: HandshakeShares,
+    shares: TlsShares,
   ) {
     super({ keepAlive: keeps, maxFreeSockets: MOST_IDLE_PER_HOST, timeout: IDLE_MS, scheduling: "lifo" });
     this.#protocol = protocol;

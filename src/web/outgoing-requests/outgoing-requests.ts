@@ -7,9 +7,9 @@ import { steadyClock } from "../../std/clock.ts";
 import { MACHINE, type Surroundings } from "./connect.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { exchange, type Outcome, type UnansweredReason } from "./exchange.ts";
-import { HandshakeShares } from "./handshake-shares.ts";
 import { areHeaders } from "./headers.ts";
 import { judgeUrl, type OutgoingPolicy } from "./outgoing-policy.ts";
+import { TlsShares } from "./tls-shares.ts";
 
 /** Of the whole request. */
 export const TIMEOUT_MS = 15_000;
@@ -56,7 +56,7 @@ export class OutgoingRequests {
 
   /** @param surroundings only for tests */
   constructor(policy: OutgoingPolicy, surroundings: Partial<Surroundings> = {}) {
-    const shares = new HandshakeShares();
+    const shares = new TlsShares();
     const pools = (keeps: boolean): Pools => {
       const pool = (protocol: keyof Pools): ConnectionPool =>
         new ConnectionPool(protocol, keeps, policy, { ...MACHINE, ...surroundings }, shares);

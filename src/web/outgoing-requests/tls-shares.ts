@@ -1,7 +1,7 @@
 /**
- * Shares of the thread for TLS handshakes with receivers. Each costs what the receiver's certificates make it cost, up to
- * half a second, in one piece. Who has taken more than its share waits, with the next piece of its handshakes, until it is
- * within it again: others' come first.
+ * Shares of the thread for TLS with receivers. A handshake costs what the receiver's certificates make it cost, up to half a
+ * second, in one piece, and what comes behind it what new keys cost. Who has taken more than its share waits, with the next
+ * piece of its connections, until it is within it again: others' come first.
  */
 import { SpentTime } from "../limits/spent-time.ts";
 
@@ -18,7 +18,7 @@ function processorMs(): number {
   return (user + system) / 1_000;
 }
 
-export class HandshakeShares {
+export class TlsShares {
   readonly #now: () => number;
   readonly #processorMs: () => number;
   readonly #spent = new SpentTime(SHARE, AT_ONCE_MS);

@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { certificate, listening, OK, outgoing, useReceivers } from "../../../test/support/http/outgoing.ts";
 import { until } from "../../../test/support/until.ts";
-import { HandshakeShares } from "./handshake-shares.ts";
+import { TlsShares } from "./tls-shares.ts";
 
 useReceivers();
 
@@ -25,7 +25,7 @@ function start() {
   const pass = (ms: number): void => {
     for (const end = now + ms; now < end; now += 10) vi.advanceTimersByTime(10);
   };
-  const shares = new HandshakeShares(
+  const shares = new TlsShares(
     () => now,
     () => now - stoodStillMs,
   );
@@ -62,7 +62,7 @@ test("time in which the machine was paused counts against nobody", () => {
 });
 
 test("a piece counts by the processor time that it used, and not by how long it waited", () => {
-  const shares = new HandshakeShares();
+  const shares = new TlsShares();
   const begun: string[] = [];
   shares.run("waits", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150));
   shares.run("works", () => {
@@ -77,7 +77,7 @@ test("a piece counts by the processor time that it used, and not by how long it 
 /** The payer of each piece that was read, in order. Each is read a little later. */
 function delayPieces(): string[] {
   const payers: string[] = [];
-  const run = vi.spyOn(HandshakeShares.prototype, "run").mockImplementation((payer, work) => {
+  const run = vi.spyOn(TlsShares.prototype, "run").mockImplementation((payer, work) => {
     payers.push(payer);
     setTimeout(work, 5);
   });
