@@ -404,6 +404,8 @@ comment on column profile.slot is 'With batch: the batch that wrote this version
 comment on index profile_pkey is 'The profile of an id: every command that depends on it.';
 create index profile_customer on profile (customer_id, created_at, id);
 comment on index profile_customer is 'The profiles of a customer, by creation, page by page.';
+create index profile_active on profile (customer_id, created_at, id) where status = 'ACTIVE';
+comment on index profile_active is 'The same without those that are INACTIVE, which may be nearly all.';
 create unique index profile_default on profile (customer_id) where kind = 'DEFAULT';
 comment on index profile_default is 'The DEFAULT profile of a customer, of which there is one, among however many.';
 

@@ -376,6 +376,8 @@ create table profile (
   constraint inactive_since_last_deactivation CHECK ((((last_deactivation >= 0) AND (last_deactivation <= version)) AND ((status = 'ACTIVE'::profile_status) OR (last_deactivation > 0)))),
   constraint incoming_count_not_negative CHECK ((incoming_count >= 0))
 ) with (fillfactor=80);
+-- The same without those that are INACTIVE, which may be nearly all.
+CREATE INDEX profile_active ON public.profile USING btree (customer_id, created_at, id) WHERE (status = 'ACTIVE'::profile_status);
 -- The profiles of a customer, by creation, page by page.
 CREATE INDEX profile_customer ON public.profile USING btree (customer_id, created_at, id);
 -- The DEFAULT profile of a customer, of which there is one, among however many.

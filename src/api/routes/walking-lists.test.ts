@@ -76,8 +76,7 @@ const WALKS: readonly Case[] = [
   [PRICES, { increment: "ONE_MINUTE", "range.begin": "2026-01-01T00:00:00Z" }],
   [PRICES, { max_data_points: 7 }],
   ["/v2/webhooks", { statuses: ["ACTIVE"] }],
-  ["/v2/profiles", {}],
-  ["/v2/profiles", { include_deactivated: false, ids: ["p"] }],
+  ["/v2/profiles", { nickname: "n" }],
   ["/v2/profiles", { include_deactivated: true, nickname: "n" }],
 ];
 
@@ -110,6 +109,8 @@ const BY_INDEX: readonly Case[] = [
   [EXECUTIONS_OF_PROFILE, { order_id: "o", since_execution_id: "1" }],
   [EXECUTIONS_OF_PROFILE, { "range.begin": "2026-01-01T00:00:00Z" }],
   ["/v2/events", { after_number: 1, wait_millis: 1 }],
+  ["/v2/profiles", {}],
+  ["/v2/profiles", { include_deactivated: false, ids: ["p"] }],
   ["/v2/profiles", { include_deactivated: true, ids: ["p"] }],
   ["/v2/profiles", { include_deactivated: true, "created_at.gt": "2026-01-01T00:00:00Z" }],
   ["/v2/events", { "created_at.gt": "2026-01-01T00:00:00Z", is_test: "true" }],

@@ -87,7 +87,8 @@ const CONDITIONS = {
   ids: (ids: readonly string[]) => sql`id = any(${ids})`,
   /** In any case. */
   nicknamePrefix: (prefix: string) => sql`starts_with(lower(nickname), lower(${prefix}::text))`,
-  status: (status: Profile["status"]) => sql`status = ${status}`,
+  /** As it stands in the condition of their index, which a parameter would not match. */
+  onlyActive: (_only: true) => sql`status = 'ACTIVE'`,
   createdFrom: (time: Instant) => sql`created_at >= ${sqlTime(time)}`,
   createdBefore: (time: Instant) => sql`created_at < ${sqlTime(time)}`,
 };
