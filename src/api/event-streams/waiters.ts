@@ -55,6 +55,30 @@ export class Waiters {
   }
 }
 
+/** The waits of requests, so that none holds up a stop. */
+export class OpenWaits {
+  readonly #all = new Set<AwaitedNews>();
+  #isClosing = false;
+
+  /** From then on nothing waits. */
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
+  add(news: AwaitedNews): void {
+    this.#all.add(news);
+  }
+
+  delete(news: AwaitedNews): void {
+    this.#all.delete(news);
+  }
+
+  close(): void {
+    this.#isClosing = true;
+    for (const news of this.#all) news.end();
+  }
+}
+
 export interface AwaitedNews {
   /** Resolves on news since the last call, when the caller has gone, or after `ms`. */
   wait(ms: number): Promise<void>;

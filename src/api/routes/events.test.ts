@@ -87,6 +87,21 @@ test("a caller that waits and finds no place when there is news is told that the
   expect([listeners.size, admissions.reads.size]).toEqual([0, 0]);
 });
 
+test("a caller that waits when the service stops is told that there is nothing yet, and is not waited for", async () => {
+  const { toy, listeners, admissions } = await startWaiting(new Waiters(MOST));
+  const waiting = ask(toy, "/v2/events?after_number=1&wait_millis=30000&limit=1", { token: "good" });
+  await until("it waits", () => listeners.size === 1 && admissions.reads.size === 0);
+  const startedMs = performance.now();
+  const closed = toy.api.close();
+  expect(await waiting).toMatchObject({
+    status: 200,
+    body: { events: [], next_page_cursor: "", first_number: 1 },
+  });
+  await closed;
+  expect(performance.now() - startedMs).toBeLessThan(10_000);
+  expect(listeners.size).toBe(0);
+});
+
 test("a caller that has gone is not waited for and gives its place back; while there is no place nobody waits", async () => {
   const { toy, listeners, inProgress, admissions } = await startWaiting(new Waiters({ ...MOST, ofClient: 1 }));
   const wait = (signal?: AbortSignal) =>

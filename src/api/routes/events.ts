@@ -20,7 +20,7 @@ import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { type Every, present } from "../domain-mapping.ts";
-import { untilNews, type Waiters } from "../event-streams/waiters.ts";
+import { OpenWaits, untilNews, type Waiters } from "../event-streams/waiters.ts";
 import { SHOWN_AS } from "../openapi/document-schemas.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
@@ -169,6 +169,8 @@ export function eventRoutes(api: Api, options: EventRoutesOptions): void {
 
 function listRoute(api: Api, options: EventRoutesOptions): void {
   const { events, isTest, waiters } = options;
+  const waits = new OpenWaits();
+  api.addHook("preClose", async () => waits.close());
   const bodiesOf = madeOnce((page: EventPage, customerId: CustomerId) =>
     eventBodies(page.events, customerId, options, api.dialect),
   );
@@ -192,7 +194,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
       const filter = filterOf(grant.customerId, query, asked);
       const { first, last } = await events.bounds(grant.customerId);
       if (filter.after > last) throw afterTheLast(asked.after === undefined ? "after_number" : "page_cursor", last);
-      const found = await listOrWait({ events, waiters }, filter, query.wait_millis ?? 0, request, reply);
+      const found = await listOrWait({ events, waiters, waits }, filter, query.wait_millis ?? 0, request, reply);
       return {
         events: isWanted(query, isTest) ? await bodiesOf(found, grant.customerId) : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
@@ -270,9 +272,12 @@ const objectIdOf = (text: string): string =>
  */
 const RESTS = 2;
 
-/** A page with an event, or the page as it is when the time is up. @throws Problem 401 when the token ends meanwhile */
+/**
+ * A page with an event, or the page as it is when the time is up or the service stops.
+ * @throws Problem 401 when the token ends meanwhile
+ */
 async function listOrWait(
-  { events, waiters }: Pick<EventRoutesOptions, "events" | "waiters">,
+  { events, waiters, waits }: Pick<EventRoutesOptions, "events" | "waiters"> & { readonly waits: OpenWaits },
   filter: EventFilter,
   waitMillis: number,
   request: FastifyRequest,
@@ -283,6 +288,7 @@ async function listOrWait(
   const leave = waitMillis === 0 ? undefined : waiters.enter(request);
   if (leave === undefined) return events.list(filter, isAwaited);
   const news = untilNews(events, filter.customerId, reply.raw);
+  waits.add(news);
   try {
     for (let [after, wasWoken] = [filter.after, false]; ; wasWoken = true) {
       const startedMs = performance.now();
@@ -294,10 +300,11 @@ async function listOrWait(
       after = page.searchedTo;
       await news.wait(Math.max(endsAt - performance.now(), 0));
       // One event wakes all that wait. Without a place to look again the caller comes again itself: nothing is missed.
-      if (!(await isAdmittedAgain(request))) return page;
+      if (waits.isClosing || !(await isAdmittedAgain(request))) return page;
       if (!(await request.server.isStillGranted(request))) throw invalidToken();
     }
   } finally {
+    waits.delete(news);
     news.stop();
     leave();
   }

@@ -23,7 +23,7 @@ const noted = (url: string, route: Route) => routes.set(url, route);
 const ignored = () => undefined;
 const walks = (url: string, query: object) => routes.get(url)?.config.walks?.({ limit: 1, ...query });
 const dialect = { add: ignored };
-const api = { dialect, get: noted, post: ignored, put: ignored, delete: ignored } as unknown as Api;
+const api = { dialect, addHook: ignored, get: noted, post: ignored, put: ignored, delete: ignored } as unknown as Api;
 orderRoutes(api, {} as never, {} as never);
 profileRoutes(api, {} as never, {} as never);
 transferRoutes(api, {} as never, {} as never);
