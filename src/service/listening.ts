@@ -131,7 +131,6 @@ export async function listen(
  */
 export async function close(server: Pick<FastifyInstance | Api, "close" | "server">, limitMs: number): Promise<void> {
   const timer = setTimeout(() => {
-    server.server.closeAllConnections();
     for (const socket of accepted.get(server.server) ?? []) socket.destroy();
   }, limitMs);
   await server.close().finally(() => clearTimeout(timer));
