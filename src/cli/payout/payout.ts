@@ -3,7 +3,6 @@ import { isUtf8 } from "node:buffer";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
 import { fileErrorText } from "../../std/file-error.ts";
-import { instantOf, parseUuid } from "../../std/id.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { readPath } from "../arguments.ts";
 import {
@@ -25,10 +24,6 @@ import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
 
 /** Small enough to see progress, and large enough that the request costs little beside its transfers. */
 const ITEMS = 100;
-/** Of those that are done already: all of most payouts. */
-const LOOKED_FOR = 1_000;
-/** More than the clocks of two nodes may differ by, and a payment take. To look for what was paid in it takes as long again. */
-const PAID_LAST_MS = 10_000;
 /** How often a line that was not tried, or whose outcome is not known, is sent again. */
 const MOST_ROUNDS = 8;
 const MOST_BYTES = 100 * 1_048_576;
@@ -119,28 +114,24 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
-  const restores = new RestoreWatch(results);
+  /** @returns those that are done, by the file or by what was answered, and that the service lacks */
+  const look = (): Promise<readonly PayoutLine[]> => {
+    const done = payout.lines.filter((line) => ENDS.has(results.get(line)?.status ?? ""));
+    const about = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
+    return withProgress(about, (progress) => missingOf(client, done, results, progress));
+  };
   let missing: readonly PayoutLine[] = [];
   try {
-    const done = paidLast(payout.lines.filter((line) => !isOpenLine(line)));
-    const looking = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
-    missing = await withProgress(looking, (progress) => missingOf(client, done, results, progress));
-    const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
-    restores.keepNewest(done);
-    const watch = isDryRun ? undefined : restores;
+    missing = await look();
     if (missing.length === 0) {
-      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, watch));
-      if (open.length > 0) await watch?.confirm(client);
-    }
-    if (restores.mustLook) {
-      const all = { ...looking, total: payout.lines.length };
-      await withProgress(all, (progress) => restores.findLost(client, payout.lines, progress));
+      const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
+      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
+      // Whatever was answered: the ledger may have been restored to an earlier moment since, in the middle of a bulk too.
+      if (!isDryRun && open.length > 0) for (const line of await look()) results.set(line, LOST);
     }
   } catch (error) {
     // A result that says no more than the file must not replace that of a run before it.
     const answered = open.filter((line) => results.has(line)).length;
-    // What is gone would stand among what is done, and in the next run behind more than it looks for.
-    if (restores.mustLook) restores.doubt(payout.lines);
     const unsaved = answered > 0 ? await save() : [];
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
     const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${answered > 0 ? again : commandOf(file)}`];
@@ -176,99 +167,14 @@ async function missingOf(
   });
 }
 
-/**
- * Those that were paid last, wherever they stand in the file: a ledger that was restored to a moment lacks these before any
- * others. Their ids say when, by the clocks of several nodes. Those without an id are looked for, too.
- */
-function paidLast(done: readonly PayoutLine[]): readonly PayoutLine[] {
-  const times = new Map(done.map((line) => [line, paidAt(line.result) ?? Infinity]));
-  const timeOf = (line: PayoutLine): number => times.get(line) ?? Infinity;
-  const latest = [...times.values()].filter(Number.isFinite).reduce((a, b) => Math.max(a, b), 0);
-  return [...done]
-    .sort((a, b) => timeOf(b) - timeOf(a) || 0)
-    .filter((line, i) => i < LOOKED_FOR || timeOf(line) > latest - PAID_LAST_MS)
-    .sort((a, b) => a.number - b.number);
-}
-
-/** By its id; undefined without one. */
-function paidAt({ transferId }: LineResult = UNANSWERED): number | undefined {
-  const id = parseUuid(transferId ?? "");
-  return id && instantOf(id);
-}
-
 function notHere(missing: readonly PayoutLine[]): string {
   const what = missing.length === 1 ? "a line is" : `${missing.length} lines are`;
   return `${what} done by the file, but this service has no such transfer, beginning with line ${missing[0]?.number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that`;
 }
 
-/**
- * Whether the ledger was restored to an earlier moment while it was paid from: then what was paid last before that is not
- * there after it. So each bulk sends a line along that was done before it, which takes no effect where it is there. Was it
- * gone, or did the service not say, all that is done is looked for again at the end, and what is gone is open. If that end is
- * not reached, all of it is: what is sent again takes effect once.
- */
-class RestoreWatch {
-  readonly #results: Map<PayoutLine, LineResult>;
-  /** What was done last, to be sent along. */
-  witness: PayoutLine | undefined;
-  mustLook = false;
-
-  constructor(results: Map<PayoutLine, LineResult>) {
-    this.#results = results;
-  }
-
-  /** @param lines a bulk's, in their order, when they are answered */
-  follow(lines: readonly PayoutLine[]): void {
-    // Paid just now, and so later than what was found done.
-    const paid = lines.findLast((line) => this.#results.get(line)?.status === "COMPLETED");
-    if (paid === undefined) this.keepNewest(lines);
-    else this.witness = paid;
-  }
-
-  keepNewest(lines: readonly PayoutLine[]): void {
-    const timeOf = (line: PayoutLine): number => paidAt(this.#results.get(line)) ?? 0;
-    this.witness = lines
-      .filter((line) => this.#isDone(line))
-      .reduce((last, line) => (last !== undefined && timeOf(last) > timeOf(line) ? last : line), this.witness);
-  }
-
-  /** @param answer what became of the witness now; undefined if it was not said */
-  compare(witness: PayoutLine, answer: LineResult = UNANSWERED): void {
-    const { transferId } = this.#results.get(witness) ?? UNANSWERED;
-    if (answer.status === "EXISTS" && answer.transferId === (transferId ?? answer.transferId)) return;
-    this.mustLook = true;
-    if (ENDS.has(answer.status)) this.#results.set(witness, answer);
-  }
-
-  /** Nothing is sent behind the last bulk, whose answers may have been on their way, or waited for this process. */
-  async confirm(client: BulkClient): Promise<void> {
-    const last = this.witness === undefined || this.mustLook ? [] : [this.witness];
-    if ((await missingOf(client, last, this.#results, { add: () => undefined })).length > 0) this.mustLook = true;
-  }
-
-  async findLost(client: BulkClient, lines: readonly PayoutLine[], progress: Pick<Progress, "add">): Promise<void> {
-    const done = lines.filter((line) => this.#isDone(line));
-    for (const line of await missingOf(client, done, this.#results, progress)) this.#results.set(line, LOST);
-  }
-
-  doubt(lines: readonly PayoutLine[]): void {
-    for (const line of lines) if (this.#isDone(line)) this.#results.set(line, DOUBTED);
-  }
-
-  #isDone(line: PayoutLine): boolean {
-    return ENDS.has(this.#results.get(line)?.status ?? "");
-  }
-}
-
 const LOST: LineResult = {
   status: "UNKNOWN",
   detail: "it was done, and is gone: the service was restored to an earlier moment meanwhile",
-};
-
-const DOUBTED: LineResult = {
-  status: "UNKNOWN",
-  detail:
-    "it was done; the service did not say afterwards whether it still has it, and may have been restored to an earlier moment",
 };
 
 /** In rounds: what was not tried, or is not known, is sent again. */
@@ -278,7 +184,6 @@ async function sendAll(
   isDryRun: boolean,
   results: Map<PayoutLine, LineResult>,
   progress: Pick<Progress, "add">,
-  restores?: RestoreWatch,
 ): Promise<void> {
   let remaining = open;
   for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
@@ -286,18 +191,14 @@ async function sendAll(
     const unsettled: PayoutLine[] = [];
     for (let from = 0; from < remaining.length; from += ITEMS) {
       const some = remaining.slice(from, from + ITEMS);
-      const witness = restores?.witness;
-      const sent = witness === undefined ? some : [...some, witness];
       const answered = await client.send(
-        sent.map(({ item }) => item),
+        some.map(({ item }) => item),
         isDryRun,
       );
-      if (witness !== undefined) restores?.compare(witness, answered[some.length]);
       for (const [i, line] of some.entries()) results.set(line, answered[i] ?? UNANSWERED);
       const before = unsettled.length;
       unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
       progress.add(some.length - (unsettled.length - before));
-      restores?.follow(some);
     }
     remaining = unsettled;
   }
