@@ -5,6 +5,7 @@ import { unwrap } from "../../../test/support/results.ts";
 import { systemClock } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
 import type { CustomerId } from "../customer-id.ts";
+import { WebhookSecrets } from "./secrets.ts";
 import type { Webhook } from "./webhook.ts";
 import { type WebhookRequest, Webhooks } from "./webhooks.ts";
 
@@ -59,6 +60,17 @@ test("with another encryption key they are encrypted anew, and without one they 
   expect(after.map((webhook) => webhook?.receiverSecret)).toEqual(["open sesame", "open sesame"]);
   for (const { id } of made)
     await expect(webhooksWith(FORMER).findDeliverable(customerId, id)).rejects.toThrow("is not the key that");
+});
+
+test("a webhook that was deleted since it was read has none, and is left out", async () => {
+  const [kept, deleted] = [await created("kept"), await created("deleted")];
+  const remove = async ({ id }: Webhook) =>
+    unwrap(await webhooksWith().delete(customerId, id, { operator: "olga", operation: "webhook delete" }));
+  await remove(deleted);
+  const secrets = new WebhookSecrets({ database: testing.database, clock: systemClock, ids, encryptionKeys: [] });
+  const { opened, unreadable } = await secrets.open([deleted, kept]);
+  expect([opened.map(({ id }) => id), unreadable]).toEqual([[kept.id], []]);
+  await remove(kept);
 });
 
 test("more than a page of them is encrypted anew", async () => {

@@ -65,6 +65,7 @@ export class WebhookSecrets {
     return { id, webhookId, kind, secret, publicKey };
   }
 
+  /** Leaves out those that were deleted meanwhile, with all their secrets. */
   async open(webhooks: readonly Webhook[]): Promise<{ opened: DeliverableWebhook[]; unreadable: UnreadableWebhook[] }> {
     const opened: DeliverableWebhook[] = [];
     const unreadable: UnreadableWebhook[] = [];
@@ -73,10 +74,11 @@ export class WebhookSecrets {
     for (const secret of await readSecrets(this.#database, [...storedOf.keys()]))
       storedOf.get(secret.webhookId)?.push(secret);
     for (const webhook of webhooks) {
+      const stored = storedOf.get(webhook.id) ?? [];
+      if (stored.length === 0) continue;
       try {
         const secrets: OpenedSecret[] = [];
-        for (const secret of storedOf.get(webhook.id) ?? [])
-          secrets.push({ ...secret, plain: await this.#opened(secret) });
+        for (const secret of stored) secrets.push({ ...secret, plain: await this.#opened(secret) });
         opened.push(deliverable(webhook, secrets, () => this.#clock.now()));
       } catch (error) {
         if (!(error instanceof CannotDecrypt)) throw error;
