@@ -346,7 +346,7 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
   const written = (await readFile(result, "utf8")).split("\n");
   expect([written[0], written[100], written[101]]).toEqual([
     `${HEAD},status,transfer_id,detail`,
-    `${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,`,
+    `${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,it was answered; the run ended before it looked whether the service still has it`,
     `${from},${to},1,USD,stop-100,"a, b",,,`,
   ]);
   const itemsOf = (status: string, count: number) =>
@@ -356,6 +356,7 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
   const resumed = await standIn((count) => [200, { items: answers[count - 1] }]);
   const answer = await payout(result, urlOfServer(resumed), "--kind", "internal");
   expect([answer.exitCode, answer.stdout.split("\n")[0]]).toEqual([0, "150 lines: 100 done before, 50 COMPLETED"]);
+  expect((await readFile(result, "utf8")).split("\n")[100]).toBe(`${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,`);
   resumed.close();
 });
 

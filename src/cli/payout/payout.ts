@@ -120,10 +120,14 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     const about = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
     return withProgress(about, (progress) => missingOf(client, done, results, progress));
   };
+  const noteOfDone = (detail: string | undefined): void => {
+    for (const [line, result] of results) if (ENDS.has(result.status)) results.set(line, { ...result, detail });
+  };
   let missing: readonly PayoutLine[] = [];
   try {
     missing = await look();
     if (missing.length === 0) {
+      noteOfDone(undefined);
       const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
       // Whatever was answered: the ledger may have been restored to an earlier moment since, in the middle of a bulk too.
@@ -132,6 +136,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
   } catch (error) {
     // A result that says no more than the file must not replace that of a run before it.
     const answered = open.filter((line) => results.has(line)).length;
+    noteOfDone("it was answered; the run ended before it looked whether the service still has it");
     const unsaved = answered > 0 ? await save() : [];
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
     const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${answered > 0 ? again : commandOf(file)}`];
