@@ -96,30 +96,36 @@ test("an IPv6 network of 48 bits gets as many as two addresses, however many it 
   expect(other?.[0]).toBeLessThan(100);
 });
 
-test("a dozen addresses at their pace share three tenths of the thread, and others do not wait for all that they have waiting", () => {
-  const pace = paced();
-  let started = 0;
-  let rejected = 0;
-  for (let ms = 0; ms < 20_000; ms += 10) {
-    for (let address = 1; address <= 12; address += 1) {
-      const isAdmitted = pace.admit(`203.0.113.${address}`, OPEN, () => {
-        started += 1;
-      });
-      if (!isAdmitted) rejected += 1;
+test.each([
+  ["addresses", (nth: number) => `203.0.113.${nth}`],
+  ["IPv6 networks of 48 bits with ever new ones of 64", (nth: number, ms: number) => `2001:db8:${nth}:${ms.toString(16)}::1`],
+])(
+  "a dozen %s at their pace share three tenths of the thread, and others do not wait for all that they have waiting",
+  (_, of) => {
+    const pace = paced();
+    let started = 0;
+    let rejected = 0;
+    for (let ms = 0; ms < 20_000; ms += 10) {
+      for (let nth = 1; nth <= 12; nth += 1) {
+        const isAdmitted = pace.admit(of(nth, ms), OPEN, () => {
+          started += 1;
+        });
+        if (!isAdmitted) rejected += 1;
+      }
+      vi.advanceTimersByTime(10);
     }
-    vi.advanceTimersByTime(10);
-  }
-  // 300 a second of all, and 10 of each; and what was free at once.
-  expect(started).toBeGreaterThan(20 * 415);
-  expect(started).toBeLessThan(20 * 420 + 12 * 10 + 60 + 20);
-  expect(rejected).toBeGreaterThan(10_000);
-  const { waits: thirty } = arrive(pace, 30, "203.0.113.99");
-  vi.advanceTimersByTime(2_000);
-  // Ten are free, and each other one waits for one of each of the others at most.
-  expect(thirty.slice(0, 10)).toEqual(new Array<number>(10).fill(0));
-  for (const [at, wait] of thirty.slice(10).entries()) expect(wait).toBeLessThanOrEqual((at + 1) * 13 * (10 / 3) + 5);
-  expect(waitsOf(pace, 1, "203.0.113.99")).toEqual([0]);
-});
+    // 300 a second of all, and 10 of each; and what was free at once.
+    expect(started).toBeGreaterThan(20 * 415);
+    expect(started).toBeLessThan(20 * 420 + 12 * 10 + 60 + 20);
+    expect(rejected).toBeGreaterThan(10_000);
+    const { waits: thirty } = arrive(pace, 30, "203.0.113.99");
+    vi.advanceTimersByTime(2_000);
+    // Ten are free, and each other one waits for one of each of the others at most.
+    expect(thirty.slice(0, 10)).toEqual(new Array<number>(10).fill(0));
+    for (const [at, wait] of thirty.slice(10).entries()) expect(wait).toBeLessThanOrEqual((at + 1) * 13 * (10 / 3) + 5);
+    expect(waitsOf(pace, 1, "203.0.113.99")).toEqual([0]);
+  },
+);
 
 test("who opens and closes connections without an end takes no turns with those that are gone", () => {
   const pace = paced();

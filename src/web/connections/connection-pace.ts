@@ -5,8 +5,8 @@
  * in the order of their arrival: a client that opens many at once gets all of them, a little later.
  *
  * The addresses of an IPv6 /48 have a pace together too: its holder has 65,536 networks of 64 bits. So have all addresses, for
- * those connections that are not an address's few: a dozen addresses at their pace would take all of the thread. What waits
- * for this one is taken in turn by address, or who opens most would make all others wait.
+ * those connections that are not the few of an address or /48: a dozen at their pace would take all of the thread. What waits
+ * for this one is taken in turn by address or /48, or who opens most would make all others wait.
  */
 import { networksOf } from "../limits/address.ts";
 
@@ -69,7 +69,7 @@ export class ConnectionPace {
     const [first, second] = networksOf(address);
     const narrow = second ?? first;
     const wide = second === undefined ? undefined : first;
-    const isFree = this.#free.nextOf(narrow, now) <= now;
+    const isFree = this.#free.nextOf(first, now) <= now;
     const ownAt = Math.max(
       now,
       this.#narrow.nextOf(narrow, now),
@@ -79,7 +79,7 @@ export class ConnectionPace {
     if (at > now + MAX_WAIT_MS) return false;
     this.#narrow.take(narrow, now);
     if (wide !== undefined) this.#wide.take(wide, now);
-    if (isFree) this.#free.take(narrow, now);
+    if (isFree) this.#free.take(first, now);
     const begin = isFree ? start : () => this.#all.add(first, { connection, start });
     if (ownAt === now) begin();
     else setTimeout(() => connection.destroyed || begin(), ownAt - now).unref();
