@@ -98,7 +98,10 @@ test("an IPv6 network of 48 bits gets as many as two addresses, however many it 
 
 test.each([
   ["addresses", (nth: number) => `203.0.113.${nth}`],
-  ["IPv6 networks of 48 bits with ever new ones of 64", (nth: number, ms: number) => `2001:db8:${nth}:${ms.toString(16)}::1`],
+  [
+    "IPv6 networks of 48 bits with ever new ones of 64",
+    (nth: number, ms: number) => `2001:db8:${nth}:${ms.toString(16)}::1`,
+  ],
 ])(
   "a dozen %s at their pace share three tenths of the thread, and others do not wait for all that they have waiting",
   (_, of) => {
