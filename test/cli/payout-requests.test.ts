@@ -293,3 +293,52 @@ test("of a payout that ends before it has looked for its payments the next run l
   expect((await payout(without, url)).stdout.split("\n")[0]).toBe("150 lines: 40 EXISTS, 110 COMPLETED");
   expect(paid.size).toBe(150);
 });
+
+// What was paid last stands before what was paid first, and is looked for before it.
+test.each([
+  ["at the end", { isOpen: true, isLost: false, said: "350 lines: 150 done before, 100 COMPLETED, 100 UNKNOWN" }],
+  [
+    "at the end, a response was lost",
+    { isOpen: true, isLost: true, said: "350 lines: 150 done before, 100 COMPLETED, 100 UN" },
+  ],
+  [
+    "before anything is sent",
+    { isOpen: false, isLost: false, said: "100 lines are done by the file, but this service has no" },
+  ],
+])("a restore while all that is done is looked for is seen: %s", async (_, { isOpen, isLost, said }) => {
+  const ids = new IdSource();
+  const paid = new Map<string, string>();
+  let isShort = true;
+  let losesNext = isLost;
+  let lookUps = Number.NEGATIVE_INFINITY;
+  const url = await bulkServer(({ dry_run: isDryRun, items }) => {
+    if (isDryRun) lookUps += 1;
+    if (lookUps === (isOpen ? 6 : 3))
+      for (const refId of paid.keys()) if (refId.startsWith("last-")) paid.delete(refId);
+    const answers = items.map(({ ref_id: refId }) => {
+      const transfer = { id: paid.get(refId) };
+      if (transfer.id !== undefined) return { status: "EXISTS", transfer };
+      if (isDryRun) return { status: "WOULD_COMPLETE" };
+      if (isShort && !refId.startsWith("first-")) return { status: "REJECTED" };
+      paid.set(refId, ids.next());
+      return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
+    });
+    if (!losesNext || !paid.has("last-0")) return answers;
+    losesNext = false;
+    return 503;
+  });
+  const some = (count: number, name: string) =>
+    Array.from({ length: count }, (_, i) => `default,${PROFILE},1,USD,${name}-${i},`);
+  const path = await file("looked.csv", HEAD, ...some(100, "middle"), ...some(100, "last"), ...some(150, "first"));
+  const result = path.replace(".csv", ".result.csv");
+  expect((await payout(path, url)).stdout.split("\n")[0]).toBe("350 lines: 200 REJECTED, 150 COMPLETED");
+  isShort = false;
+  if (!isOpen) expect((await payout(result, url)).exitCode).toBe(0);
+  lookUps = 0;
+  const run = await payout(result, url);
+  expect([run.exitCode, `${run.stdout}${run.stderr}`.slice(0, said.length)]).toEqual([1, said]);
+  expect(paid.size).toBe(250);
+  // The next run pays them, or one of the file without results.
+  expect((await payout(isOpen ? result : path, url)).exitCode).toBe(0);
+  expect(paid.size).toBe(350);
+});

@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
 import { fileErrorText } from "../../std/file-error.ts";
+import { instantOf, parseUuid } from "../../std/id.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { readPath } from "../arguments.ts";
 import {
@@ -114,14 +115,16 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
-  /** @returns those that are done, by the file or by what was answered, and that the service lacks */
-  const look = (): Promise<readonly PayoutLine[]> => {
-    const done = payout.lines.filter((line) => ENDS.has(results.get(line)?.status ?? ""));
+  const paidLast = new PaidLast(results);
+  const missingIn = (done: readonly PayoutLine[]): Promise<readonly PayoutLine[]> => {
     const about = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
     return withProgress(about, (progress) => missingOf(client, done, results, progress));
   };
+  /** @returns those that are done, by the file or by what was answered, and that the service lacks */
+  const look = () => lookFor(payout.lines.filter(isDoneBy(results)), missingIn, paidLast);
   const noteOfDone = (detail: string | undefined): void => {
-    for (const [line, result] of results) if (ENDS.has(result.status)) results.set(line, { ...result, detail });
+    for (const line of payout.lines.filter(isDoneBy(results)))
+      results.set(line, { ...(results.get(line) ?? UNANSWERED), detail });
   };
   let missing: readonly PayoutLine[] = [];
   try {
@@ -129,7 +132,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     if (missing.length === 0) {
       noteOfDone(undefined);
       const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
-      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
+      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, paidLast));
       // Whatever was answered: the ledger may have been restored to an earlier moment since, in the middle of a bulk too.
       if (!isDryRun && open.length > 0) for (const line of await look()) results.set(line, LOST);
     }
@@ -172,6 +175,64 @@ async function missingOf(
   });
 }
 
+/**
+ * Looks for all, and then for what was paid last, in one request: what was found first may have gone since, if the ledger was
+ * restored to an earlier moment meanwhile. If some of that is missing all is looked for again.
+ * @returns what is missing
+ * @throws CommandRejected if something goes again and again
+ */
+async function lookFor(
+  done: readonly PayoutLine[],
+  missingIn: (lines: readonly PayoutLine[]) => Promise<readonly PayoutLine[]>,
+  paidLast: PaidLast,
+): Promise<readonly PayoutLine[]> {
+  const gone = new Set<PayoutLine>();
+  for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+    const there = done.filter((line) => !gone.has(line));
+    const missing = await missingIn(there);
+    for (const line of missing) gone.add(line);
+    if (there.length <= ITEMS) return [...gone];
+    if (missing.length === 0 && (await missingIn(paidLast.of(there))).length === 0) return [...gone];
+  }
+  throw new CommandRejected("what is done goes again and again: is there one service behind this address?");
+}
+
+/**
+ * What was paid last: if a ledger was restored to an earlier moment, it lacks some of these, whatever else it lacks. One bulk,
+ * because its transfers are not posted in the order of its lines, nor of their ids.
+ */
+class PaidLast {
+  readonly #results: ReadonlyMap<PayoutLine, LineResult>;
+  #bulk: readonly PayoutLine[] = [];
+  #newestAt = 0;
+
+  constructor(results: ReadonlyMap<PayoutLine, LineResult>) {
+    this.#results = results;
+  }
+
+  /** @param lines a bulk's, when they are answered */
+  follow(lines: readonly PayoutLine[]): void {
+    const done = lines.filter(isDoneBy(this.#results));
+    const newestAt = done.reduce((newest, line) => Math.max(newest, this.#paidAt(line)), 0);
+    // What EXISTS was paid just now, too, if the response was lost; or long ago.
+    const isPaidNow = done.some((line) => this.#results.get(line)?.status === "COMPLETED");
+    if (isPaidNow || newestAt > this.#newestAt) [this.#bulk, this.#newestAt] = [done, newestAt];
+  }
+
+  /** Those of these lines that were paid last. By their ids, if all of the last bulk are gone, or none was sent. */
+  of(lines: readonly PayoutLine[]): readonly PayoutLine[] {
+    const among = new Set(lines);
+    const bulk = this.#bulk.filter((line) => among.has(line));
+    return bulk.length > 0 ? bulk : lines.toSorted((a, b) => this.#paidAt(b) - this.#paidAt(a)).slice(0, ITEMS);
+  }
+
+  /** By the clock of the node that made its id. */
+  #paidAt(line: PayoutLine): number {
+    const id = parseUuid(this.#results.get(line)?.transferId ?? "");
+    return id === undefined ? 0 : instantOf(id);
+  }
+}
+
 function notHere(missing: readonly PayoutLine[]): string {
   const what = missing.length === 1 ? "a line is" : `${missing.length} lines are`;
   return `${what} done by the file, but this service has no such transfer, beginning with line ${missing[0]?.number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that`;
@@ -189,6 +250,7 @@ async function sendAll(
   isDryRun: boolean,
   results: Map<PayoutLine, LineResult>,
   progress: Pick<Progress, "add">,
+  paidLast?: PaidLast,
 ): Promise<void> {
   let remaining = open;
   for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
@@ -204,6 +266,7 @@ async function sendAll(
       const before = unsettled.length;
       unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
       progress.add(some.length - (unsettled.length - before));
+      paidLast?.follow(some);
     }
     remaining = unsettled;
   }
@@ -273,5 +336,10 @@ function summaryOf(
     failed: isOpen,
   };
 }
+
+const isDoneBy =
+  (results: ReadonlyMap<PayoutLine, LineResult>) =>
+  (line: PayoutLine): boolean =>
+    ENDS.has(results.get(line)?.status ?? "");
 
 const ENDS: ReadonlySet<string> = new Set(["COMPLETED", "EXISTS", "WOULD_COMPLETE"]);
