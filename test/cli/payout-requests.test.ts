@@ -115,7 +115,7 @@ test("it waits as long as the service says, longer after each attempt, and gives
       request.resume();
       const isToken = request.url === "/oauth2/token";
       const status = isToken ? 200 : (statuses[bulks++] ?? 200);
-      // What is paid is looked for once more at the end.
+      // What is paid is looked for at the end, and what was paid last behind that.
       const isThere = last === "COMPLETED" && bulks > statuses.length + 1;
       const items = [{ status: isThere ? "EXISTS" : last }];
       const body = isToken ? { access_token: "t" } : { detail: "not now", items };
@@ -127,7 +127,7 @@ test("it waits as long as the service says, longer after each attempt, and gives
     return { exitCode, said: (stdout + stderr).split("\n")[0], bulks, pauses: [...pauses] };
   };
   expect(await sent([429, 408, 503, 500], "COMPLETED", "0")).toEqual({
-    ...{ exitCode: 0, said: "1 lines: 1 COMPLETED", bulks: 6, pauses: [500, 1_000, 2_000, 4_000] },
+    ...{ exitCode: 0, said: "1 lines: 1 COMPLETED", bulks: 7, pauses: [500, 1_000, 2_000, 4_000] },
   });
   expect(await readFile(result, "utf8")).toContain(",patient-1,,COMPLETED,,");
   expect((await stat(result)).mode & 0o777).toBe(0o600);

@@ -116,12 +116,12 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     }
   };
   const paidLast = new PaidLast(results);
-  const missingIn = (done: readonly PayoutLine[]): Promise<readonly PayoutLine[]> => {
-    const about = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
-    return withProgress(about, (progress) => missingOf(client, done, results, progress));
-  };
   /** @returns those that are done, by the file or by what was answered, and that the service lacks */
-  const look = () => lookFor(payout.lines.filter(isDoneBy(results)), missingIn, paidLast);
+  const look = (): Promise<readonly PayoutLine[]> => {
+    const done = payout.lines.filter(isDoneBy(results));
+    const about = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
+    return withProgress(about, (progress) => missingOf(client, done, results, paidLast, progress));
+  };
   const noteOfDone = (detail: string | undefined): void => {
     for (const line of payout.lines.filter(isDoneBy(results)))
       results.set(line, { ...(results.get(line) ?? UNANSWERED), detail });
@@ -156,46 +156,39 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
 }
 
 /**
- * The lines that the service does not have, though they are done by the file or by what was answered.
- * @throws CommandRejected if it does not say
+ * The lines that the service does not have, though they are done by the file or by what was answered. All are looked for, and
+ * then what was paid last, in one request: what was found first may have gone since, if the ledger was restored to an earlier
+ * moment meanwhile. If some of that is missing all is looked for again.
+ * @throws CommandRejected if the service does not say
  */
 async function missingOf(
   client: BulkClient,
   done: readonly PayoutLine[],
   results: ReadonlyMap<PayoutLine, LineResult>,
+  paidLast: PaidLast,
   progress: Pick<Progress, "add">,
 ): Promise<readonly PayoutLine[]> {
-  const found = new Map<PayoutLine, LineResult>();
-  await sendAll(client, done, true, found, progress);
-  return done.filter((line) => {
-    const { status, transferId } = found.get(line) ?? UNANSWERED;
-    if (UNSETTLED.has(status))
-      throw new CommandRejected("the service does not say whether it has what is done already");
-    return status !== "EXISTS" || transferId !== (results.get(line)?.transferId ?? transferId);
-  });
+  const isThere = (line: PayoutLine, { status, transferId }: LineResult = UNANSWERED): boolean =>
+    status === "EXISTS" && transferId === (results.get(line)?.transferId ?? transferId);
+  const missing = new Set<PayoutLine>();
+  for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+    const rest = done.filter((line) => !missing.has(line));
+    const found = new Map<PayoutLine, LineResult>();
+    await sendAll(client, rest, true, found, round === 1 ? progress : UNSEEN);
+    if ([...found.values()].some(({ status }) => UNSETTLED.has(status))) break;
+    const gone = rest.filter((line) => !isThere(line, found.get(line)));
+    for (const line of gone) missing.add(line);
+    if (gone.length > 0) continue;
+    const last = paidLast.of(rest);
+    const answers = last.length === 0 ? [] : await client.send(last.map(itemOf), true);
+    if (last.every((line, i) => isThere(line, answers[i]))) return [...missing];
+  }
+  throw new CommandRejected("the service does not say whether it has what is done already");
 }
 
-/**
- * Looks for all, and then for what was paid last, in one request: what was found first may have gone since, if the ledger was
- * restored to an earlier moment meanwhile. If some of that is missing all is looked for again.
- * @returns what is missing
- * @throws CommandRejected if something goes again and again
- */
-async function lookFor(
-  done: readonly PayoutLine[],
-  missingIn: (lines: readonly PayoutLine[]) => Promise<readonly PayoutLine[]>,
-  paidLast: PaidLast,
-): Promise<readonly PayoutLine[]> {
-  const gone = new Set<PayoutLine>();
-  for (let round = 1; round <= MOST_ROUNDS; round += 1) {
-    const there = done.filter((line) => !gone.has(line));
-    const missing = await missingIn(there);
-    for (const line of missing) gone.add(line);
-    if (there.length <= ITEMS) return [...gone];
-    if (missing.length === 0 && (await missingIn(paidLast.of(there))).length === 0) return [...gone];
-  }
-  throw new CommandRejected("what is done goes again and again: is there one service behind this address?");
-}
+const UNSEEN: Pick<Progress, "add"> = { add: () => undefined };
+
+const itemOf = ({ item }: PayoutLine): object => item;
 
 /**
  * What was paid last: if a ledger was restored to an earlier moment, it lacks some of these, whatever else it lacks. One bulk,
@@ -258,10 +251,7 @@ async function sendAll(
     const unsettled: PayoutLine[] = [];
     for (let from = 0; from < remaining.length; from += ITEMS) {
       const some = remaining.slice(from, from + ITEMS);
-      const answered = await client.send(
-        some.map(({ item }) => item),
-        isDryRun,
-      );
+      const answered = await client.send(some.map(itemOf), isDryRun);
       for (const [i, line] of some.entries()) results.set(line, answered[i] ?? UNANSWERED);
       const before = unsettled.length;
       unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
