@@ -2,9 +2,18 @@ import { createServer } from "node:http";
 import type { Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { arrive } from "../../../test/support/http/bounded-server.ts";
+import type { ConnectionPace } from "./connection-pace.ts";
 import { boundConnections } from "./connections.ts";
 import { rejectConnection } from "./reject-connection.ts";
 import { TrackedResponse } from "./tracked-response.ts";
+
+/** All start at once. */
+const UNPACED = {
+  admit: (_address: string, _connection: Socket, start: () => void) => {
+    start();
+    return true;
+  },
+} as unknown as ConnectionPace;
 
 test("connections that bring no HTTP together are answered in turn by address, a few in each turn", async () => {
   const server = createServer({ ServerResponse: TrackedResponse }, expect.fail);
@@ -12,7 +21,7 @@ test("connections that bring no HTTP together are answered in turn by address, a
   server.on("clientError", (error: Error, socket: Socket) =>
     rejectConnection(error, socket, ({ status }) => ({ status, headers: {}, body: "no" })),
   );
-  boundConnections(server, { most: 1_000, isShared: () => false, onDropped: () => expect.fail() });
+  boundConnections(server, { most: 1_000, isShared: () => false, onDropped: () => expect.fail(), pace: UNPACED });
   const open = Array.from({ length: 101 }, (_, at) => arrive(server, at === 100 ? "198.51.100.7" : "203.0.113.9"));
   const answered = () => open.filter(({ writableLength }) => writableLength > 0).length;
   const other = open[100];
