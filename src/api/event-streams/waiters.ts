@@ -55,30 +55,6 @@ export class Waiters {
   }
 }
 
-/** The waits of requests, so that none holds up a stop. */
-export class OpenWaits {
-  readonly #all = new Set<AwaitedNews>();
-  #isClosing = false;
-
-  /** From then on nothing waits. */
-  get isClosing(): boolean {
-    return this.#isClosing;
-  }
-
-  add(news: AwaitedNews): void {
-    this.#all.add(news);
-  }
-
-  delete(news: AwaitedNews): void {
-    this.#all.delete(news);
-  }
-
-  close(): void {
-    this.#isClosing = true;
-    for (const news of this.#all) news.end();
-  }
-}
-
 export interface AwaitedNews {
   /** Resolves on news since the last call, when the caller has gone, or after `ms`. */
   wait(ms: number): Promise<void>;
@@ -87,22 +63,29 @@ export interface AwaitedNews {
   stop(): void;
 }
 
-/** Waits for news of a customer for one response. */
+/**
+ * Waits for news of a customer for one response.
+ * @param stopping ends the wait, too
+ */
 export function untilNews(
   events: Pick<Events, "onNews">,
   customerId: CustomerId,
   response: Pick<ServerResponse, "once" | "off">,
+  stopping?: AbortSignal,
 ): AwaitedNews {
   const news = new WakeSignal();
   const notify = (): void => news.notify();
   const forget = events.onNews(customerId, notify);
   response.once("close", notify);
+  stopping?.addEventListener("abort", notify);
+  if (stopping?.aborted === true) notify();
   return {
     wait: (ms) => news.wait(ms),
     end: notify,
     stop: () => {
       forget();
       response.off("close", notify);
+      stopping?.removeEventListener("abort", notify);
     },
   };
 }

@@ -1,4 +1,5 @@
 /** Events: what happened, in order and numbered, each with its object as it was then. */
+import { setMaxListeners } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Static, Type } from "typebox";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -20,7 +21,7 @@ import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
 import type { ApiDialect } from "../dialect/api-dialect.ts";
 import { type Every, present } from "../domain-mapping.ts";
-import { OpenWaits, untilNews, type Waiters } from "../event-streams/waiters.ts";
+import { untilNews, type Waiters } from "../event-streams/waiters.ts";
 import { SHOWN_AS } from "../openapi/document-schemas.ts";
 import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
@@ -169,8 +170,10 @@ export function eventRoutes(api: Api, options: EventRoutesOptions): void {
 
 function listRoute(api: Api, options: EventRoutesOptions): void {
   const { events, isTest, waiters } = options;
-  const waits = new OpenWaits();
-  api.addHook("preClose", async () => waits.close());
+  const stop = new AbortController();
+  // One for each that waits: their number has its bound elsewhere.
+  setMaxListeners(0, stop.signal);
+  api.addHook("preClose", async () => stop.abort());
   const bodiesOf = madeOnce((page: EventPage, customerId: CustomerId) =>
     eventBodies(page.events, customerId, options, api.dialect),
   );
@@ -194,7 +197,13 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
       const filter = filterOf(grant.customerId, query, asked);
       const { first, last } = await events.bounds(grant.customerId);
       if (filter.after > last) throw afterTheLast(asked.after === undefined ? "after_number" : "page_cursor", last);
-      const found = await listOrWait({ events, waiters, waits }, filter, query.wait_millis ?? 0, request, reply);
+      const found = await listOrWait(
+        { events, waiters, stopping: stop.signal },
+        filter,
+        query.wait_millis ?? 0,
+        request,
+        reply,
+      );
       return {
         events: isWanted(query, isTest) ? await bodiesOf(found, grant.customerId) : [],
         next_page_cursor: found.isLast ? "" : encodeCursor(asked.list, [found.searchedTo.toString()]),
@@ -277,7 +286,7 @@ const RESTS = 2;
  * @throws Problem 401 when the token ends meanwhile
  */
 async function listOrWait(
-  { events, waiters, waits }: Pick<EventRoutesOptions, "events" | "waiters"> & { readonly waits: OpenWaits },
+  { events, waiters, stopping }: Pick<EventRoutesOptions, "events" | "waiters"> & { readonly stopping: AbortSignal },
   filter: EventFilter,
   waitMillis: number,
   request: FastifyRequest,
@@ -287,8 +296,7 @@ async function listOrWait(
   const isAwaited = (): boolean => !reply.raw.destroyed;
   const leave = waitMillis === 0 ? undefined : waiters.enter(request);
   if (leave === undefined) return events.list(filter, isAwaited);
-  const news = untilNews(events, filter.customerId, reply.raw);
-  waits.add(news);
+  const news = untilNews(events, filter.customerId, reply.raw, stopping);
   try {
     for (let [after, wasWoken] = [filter.after, false]; ; wasWoken = true) {
       const startedMs = performance.now();
@@ -300,11 +308,10 @@ async function listOrWait(
       after = page.searchedTo;
       await news.wait(Math.max(endsAt - performance.now(), 0));
       // One event wakes all that wait. Without a place to look again the caller comes again itself: nothing is missed.
-      if (waits.isClosing || !(await isAdmittedAgain(request))) return page;
+      if (stopping.aborted || !(await isAdmittedAgain(request))) return page;
       if (!(await request.server.isStillGranted(request))) throw invalidToken();
     }
   } finally {
-    waits.delete(news);
     news.stop();
     leave();
   }
