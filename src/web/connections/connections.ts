@@ -31,7 +31,7 @@ export interface ConnectionBounds {
   /** Called with the number of connections dropped since the last call. */
   readonly onDropped: (dropped: Dropped) => void;
   /** One for all servers of the process, which share its thread. Absent: one of its own. */
-  readonly pace?: ConnectionPace | undefined;
+  readonly pace?: Pick<ConnectionPace, "admit"> | undefined;
 }
 
 export interface Dropped {

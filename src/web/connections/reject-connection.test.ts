@@ -8,12 +8,12 @@ import { rejectConnection } from "./reject-connection.ts";
 import { TrackedResponse } from "./tracked-response.ts";
 
 /** All start at once. */
-const UNPACED = {
-  admit: (_address: string, _connection: Socket, start: () => void) => {
+const UNPACED: Pick<ConnectionPace, "admit"> = {
+  admit: (_address, _connection, start) => {
     start();
     return true;
   },
-} as unknown as ConnectionPace;
+};
 
 test("connections that bring no HTTP together are answered in turn by address, a few in each turn", async () => {
   const server = createServer({ ServerResponse: TrackedResponse }, expect.fail);
