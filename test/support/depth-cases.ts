@@ -1,6 +1,8 @@
 /** Cases of a list's depth test, by filter: a filter without a case does not compile. */
+import { expect } from "vitest";
 import type { ListOptions } from "../../src/customers/list-queries.ts";
 import { type AnnotationDescriptions, type FilteredField, filteredAnnotations } from "../../src/ledger/annotations.ts";
+import type { Cost } from "./cost.ts";
 
 type Filtering<Filter> = Partial<Omit<Filter, Exclude<keyof ListOptions, "customerId">>>;
 
@@ -16,6 +18,19 @@ export type DepthCases<Filter> = {
 /** All cases, and the one without a filter, which finds so many. */
 export function casesOf<Filter>(all: number, cases: DepthCases<Filter>): DepthCase<Filtering<Filter>>[] {
   return [["nothing", {}, all], ...(Object.values(cases).flat() as DepthCase<Filtering<Filter>>[])];
+}
+
+/** That the first page has so many rows, and that it and one behind a position touch few pages of the database. */
+export async function expectCheap<Filter, Position>(
+  costOfPage: (filter: Filter | (Filter & { readonly after: Position })) => Promise<Cost>,
+  filter: Filter,
+  { found, after, mostPages }: { readonly found: number; readonly after: Position; readonly mostPages: number },
+): Promise<void> {
+  const top = await costOfPage(filter);
+  expect(top.rows).toBe(found);
+  expect(top.pages).toBeLessThan(mostPages);
+  const deep = await costOfPage({ ...filter, after });
+  expect(deep.pages).toBeLessThan(mostPages);
 }
 
 /** The columns of the annotations by which lists filter, each with the same text, for an `insert` of a depth test. */
