@@ -77,7 +77,7 @@ function found({ from, to, refId }: BulkItem, changes: Partial<Transfer> = {}): 
     refId,
     ...changes,
   } as Transfer;
-  return { transfer, record: { refId } as TransferRecord };
+  return { transfer, record: { refId } as TransferRecord, history: "h" };
 }
 
 const bulkItems = (...texts: string[]): BulkItem[] => all(...texts).map(({ request }) => request as BulkItem);

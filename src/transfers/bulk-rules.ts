@@ -37,6 +37,8 @@ export interface Existing {
   readonly record: TransferRecord;
   /** Whether it moved what the item would have moved. */
   readonly isSame: boolean;
+  /** That in which it was found. */
+  readonly history: string;
 }
 
 const NOT_TRIED: ItemOutcome = { kind: "not_tried" };
@@ -107,7 +109,7 @@ export function onlyAt(index: number, outcome: ItemOutcome, count: number): Item
 }
 
 /** @param found what has the item's ref_id */
-export function existing(item: BulkItem, { transfer, record }: FoundTransfer): Existing {
+export function existing(item: BulkItem, { transfer, record, history }: FoundTransfer): Existing {
   const { kind, from, to, asset, amount } = item;
   const isSame =
     transfer.type === TYPE_OF_KIND[kind] &&
@@ -117,7 +119,7 @@ export function existing(item: BulkItem, { transfer, record }: FoundTransfer): E
     areOfSameUser(to.annotations, transfer.toAnnotations) &&
     transfer.asset === asset &&
     transfer.amount === amount;
-  return { kind: "exists", record, isSame };
+  return { kind: "exists", record, isSame, history };
 }
 
 /** A profile may hold the money of many end users: what was paid to one of them is not what another one is to get. */

@@ -7,7 +7,7 @@ import { joined, type ListOptions, type Sql, sql, statementOf, textOf } from "..
 import { type FilteredField, filteredAnnotations } from "../ledger/annotations.ts";
 import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
-import { COMMIT_MARKER } from "../postgres/durability.ts";
+import { COMMIT_MARKER, HISTORY } from "../postgres/durability.ts";
 import type { Instant } from "../std/clock.ts";
 import { evenOf, instantOf, lowestId, siblingId, type Uuid } from "../std/id.ts";
 import {
@@ -110,7 +110,7 @@ export async function listOpenTransfers(database: Queryable, limit: number): Pro
     sql`select ${COLUMNS}, ${STEPS} from external_transfer e join transfer t on t.customer_id = e.customer_id and t.id = e.id
          where ${hasStatus(["PENDING"])} order by e.id limit ${limit}`,
   );
-  return (await database.rows<SqlRecord>(text, values)).map((row) => readFound(row).record);
+  return (await database.rows<SqlRecord>(text, values)).map((row) => readWithRecord(row).record);
 }
 
 /** The row of a transfer, which never changes. */
@@ -130,6 +130,8 @@ export async function findTransferRow(
 export interface FoundTransfer {
   readonly transfer: Transfer;
   readonly record: TransferRecord;
+  /** That in which it was found, as `HISTORY` names it. */
+  readonly history: string;
 }
 
 /** The transfers that have these ref_ids of the customer's, once they are durable. At most one of each. */
@@ -139,13 +141,15 @@ export async function findByRefIds(
   refIds: readonly string[],
 ): Promise<FoundTransfer[]> {
   const { text, values } = statementOf(
-    sql`select ${COLUMNS}, ${STEPS}, ${textOf(COMMIT_MARKER)} as committed_behind from transfer t ${WITH_STEPS}
+    sql`select ${COLUMNS}, ${STEPS}, ${textOf(COMMIT_MARKER)} as committed_behind, ${textOf(HISTORY)} as history
+          from transfer t ${WITH_STEPS}
          where t.customer_id = ${customerId} and t.ref_id = any(${refIds}::text[])`,
   );
-  return (await database.rows<SqlRecord>(text, values)).map(readFound);
+  const rows = await database.rows<SqlRecord & { readonly history: string }>(text, values);
+  return rows.map((row) => ({ ...readWithRecord(row), history: row.history }));
 }
 
-function readFound(row: SqlRecord): FoundTransfer {
+function readWithRecord(row: SqlRecord): Omit<FoundTransfer, "history"> {
   const [transfer, steps] = [transferTable.read(row), readSteps(row)];
   return {
     transfer,

@@ -30,15 +30,22 @@ interface SentBulk {
   readonly items: readonly { readonly ref_id: string }[];
 }
 
-/** Issues tokens, and answers each bulk by this function: with results, or a status without a body. @returns its URL */
-async function bulkServer(answer: (bulk: SentBulk) => readonly object[] | number): Promise<string> {
+/**
+ * Issues tokens, and answers each bulk by this function: with results, or a status without a body.
+ * @param history what it names as that of its ledger; undefined: nothing
+ * @returns its URL
+ */
+async function bulkServer(
+  answer: (bulk: SentBulk) => readonly object[] | number,
+  history: () => string | undefined = () => "h",
+): Promise<string> {
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const piece of request.setEncoding("utf8")) body += piece;
     if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
     const answered = answer(JSON.parse(body));
     if (typeof answered === "number") response.writeHead(answered, { "retry-after": "0" }).end();
-    else response.end(JSON.stringify({ items: answered }));
+    else response.end(JSON.stringify({ items: answered, ledger_history: history() }));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   onTestFinished(() => void server.close());
@@ -115,10 +122,10 @@ test("it waits as long as the service says, longer after each attempt, and gives
       request.resume();
       const isToken = request.url === "/oauth2/token";
       const status = isToken ? 200 : (statuses[bulks++] ?? 200);
-      // What is paid is looked for at the end, and what was paid last behind that.
+      // What is paid is looked for at the end.
       const isThere = last === "COMPLETED" && bulks > statuses.length + 1;
       const items = [{ status: isThere ? "EXISTS" : last }];
-      const body = isToken ? { access_token: "t" } : { detail: "not now", items };
+      const body = isToken ? { access_token: "t" } : { detail: "not now", items, ledger_history: "h" };
       response.writeHead(status, { "retry-after": retryAfter }).end(JSON.stringify(body));
     });
     await once(server.listen(0, "127.0.0.1"), "listening");
@@ -127,7 +134,7 @@ test("it waits as long as the service says, longer after each attempt, and gives
     return { exitCode, said: (stdout + stderr).split("\n")[0], bulks, pauses: [...pauses] };
   };
   expect(await sent([429, 408, 503, 500], "COMPLETED", "0")).toEqual({
-    ...{ exitCode: 0, said: "1 lines: 1 COMPLETED", bulks: 7, pauses: [500, 1_000, 2_000, 4_000] },
+    ...{ exitCode: 0, said: "1 lines: 1 COMPLETED", bulks: 6, pauses: [500, 1_000, 2_000, 4_000] },
   });
   expect(await readFile(result, "utf8")).toContain(",patient-1,,COMPLETED,,");
   expect((await stat(result)).mode & 0o777).toBe(0o600);
@@ -197,24 +204,29 @@ interface Restoring {
  */
 async function restoringService({ at, isSeamless = true, hasLast = false }: Restoring) {
   const service = { url: "", paid: new Map<string, string>(), answersLookUps: true };
+  let history = "before";
   const { paid } = service;
   const ids = new IdSource();
   let bulks = 0;
-  service.url = await bulkServer(({ dry_run: isDryRun, items }) => {
-    if (isDryRun && bulks >= at && !service.answersLookUps) return 400;
-    if (!isDryRun) bulks += 1;
-    if (!isDryRun && bulks === at) {
-      for (const refId of [...paid.keys()].slice(10, hasLast ? -1 : undefined)) paid.delete(refId);
-      if (!isSeamless) return 503;
-    }
-    return items.map(({ ref_id: refId }) => {
-      const transfer = { id: paid.get(refId) };
-      if (transfer.id !== undefined) return { status: "EXISTS", transfer };
-      if (isDryRun) return { status: "WOULD_COMPLETE" };
-      paid.set(refId, ids.next());
-      return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
-    });
-  });
+  service.url = await bulkServer(
+    ({ dry_run: isDryRun, items }) => {
+      if (isDryRun && bulks >= at && !service.answersLookUps) return 400;
+      if (!isDryRun) bulks += 1;
+      if (!isDryRun && bulks === at) {
+        history = "restored";
+        for (const refId of [...paid.keys()].slice(10, hasLast ? -1 : undefined)) paid.delete(refId);
+        if (!isSeamless) return 503;
+      }
+      return items.map(({ ref_id: refId }) => {
+        const transfer = { id: paid.get(refId) };
+        if (transfer.id !== undefined) return { status: "EXISTS", transfer };
+        if (isDryRun) return { status: "WOULD_COMPLETE" };
+        paid.set(refId, ids.next());
+        return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
+      });
+    },
+    () => history,
+  );
   return service;
 }
 
@@ -294,51 +306,73 @@ test("of a payout that ends before it has looked for its payments the next run l
   expect(paid.size).toBe(150);
 });
 
-// What was paid last stands before what was paid first, and is looked for before it.
 test.each([
-  ["at the end", { isOpen: true, isLost: false, said: "350 lines: 150 done before, 100 COMPLETED, 100 UNKNOWN" }],
-  [
-    "at the end, a response was lost",
-    { isOpen: true, isLost: true, said: "350 lines: 150 done before, 100 COMPLETED, 100 UN" },
-  ],
-  [
-    "before anything is sent",
-    { isOpen: false, isLost: false, said: "100 lines are done by the file, but this service has no" },
-  ],
-])("a restore while all that is done is looked for is seen: %s", async (_, { isOpen, isLost, said }) => {
+  { when: "at the end", isPaid: false, said: "350 lines: 100 UNKNOWN, 250 COMPLETED\n" },
+  {
+    when: "before anything is sent",
+    isPaid: true,
+    said: "100 lines are done by the file, but this service has no such",
+  },
+])("a restore that takes what was found is seen: $when", async ({ isPaid, said }) => {
+  const pausing = vi.spyOn(BulkClient.prototype, "pause").mockResolvedValue();
+  onTestFinished(() => pausing.mockRestore());
   const ids = new IdSource();
   const paid = new Map<string, string>();
-  let isShort = true;
-  let losesNext = isLost;
-  let lookUps = Number.NEGATIVE_INFINITY;
-  const url = await bulkServer(({ dry_run: isDryRun, items }) => {
-    if (isDryRun) lookUps += 1;
-    if (lookUps === (isOpen ? 6 : 3))
-      for (const refId of paid.keys()) if (refId.startsWith("last-")) paid.delete(refId);
-    const answers = items.map(({ ref_id: refId }) => {
-      const transfer = { id: paid.get(refId) };
-      if (transfer.id !== undefined) return { status: "EXISTS", transfer };
-      if (isDryRun) return { status: "WOULD_COMPLETE" };
-      if (isShort && !refId.startsWith("first-")) return { status: "REJECTED" };
-      paid.set(refId, ids.next());
-      return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
-    });
-    if (!losesNext || !paid.has("last-0")) return answers;
-    losesNext = false;
-    return 503;
-  });
-  const some = (count: number, name: string) =>
-    Array.from({ length: count }, (_, i) => `default,${PROFILE},1,USD,${name}-${i},`);
-  const path = await file("looked.csv", HEAD, ...some(100, "middle"), ...some(100, "last"), ...some(150, "first"));
+  let [history, lookUps, restoredAt] = ["before", 0, 0];
+  const url = await bulkServer(
+    ({ dry_run: isDryRun, items }) => {
+      if (isDryRun) lookUps += 1;
+      if (isDryRun && lookUps === restoredAt) {
+        history = "restored";
+        for (const refId of [...paid.keys()].slice(0, 100)) paid.delete(refId);
+      }
+      return items.map(({ ref_id: refId }) => {
+        const transfer = { id: paid.get(refId) };
+        if (transfer.id !== undefined) return { status: "EXISTS", transfer };
+        if (isDryRun) return { status: "WOULD_COMPLETE" };
+        paid.set(refId, ids.next());
+        return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
+      });
+    },
+    () => history,
+  );
+  const path = await file(
+    "looked.csv",
+    HEAD,
+    ...Array.from({ length: 350 }, (_, i) => `default,${PROFILE},1,USD,${i},`),
+  );
   const result = path.replace(".csv", ".result.csv");
-  expect((await payout(path, url)).stdout.split("\n")[0]).toBe("350 lines: 200 REJECTED, 150 COMPLETED");
-  isShort = false;
-  if (!isOpen) expect((await payout(result, url)).exitCode).toBe(0);
-  lookUps = 0;
-  const run = await payout(result, url);
+  if (isPaid) expect((await payout(path, url)).exitCode).toBe(0);
+  restoredAt = lookUps + 3;
+  const run = await payout(isPaid ? result : path, url);
   expect([run.exitCode, `${run.stdout}${run.stderr}`.slice(0, said.length)]).toEqual([1, said]);
   expect(paid.size).toBe(250);
   // The next run pays them, or one of the file without results.
-  expect((await payout(isOpen ? result : path, url)).exitCode).toBe(0);
+  expect((await payout(isPaid ? path : result, url)).exitCode).toBe(0);
   expect(paid.size).toBe(350);
+});
+
+test.each([
+  ["the database was started behind the first look-up", (bulks: number) => bulks === 1, 4, true],
+  ["each look-up is of another history", (bulks: number) => bulks, 16, false],
+  ["no history is named", () => undefined, 16, false],
+])("what is found counts if all of it is of one history: %s", async (_, historyAt, lookUps, isSaid) => {
+  const pausing = vi.spyOn(BulkClient.prototype, "pause").mockResolvedValue();
+  onTestFinished(() => pausing.mockRestore());
+  let bulks = 0;
+  const url = await bulkServer(
+    ({ items }) => {
+      bulks += 1;
+      return items.map(() => ({ status: "EXISTS", transfer: { id: "t" } }));
+    },
+    () => historyAt(bulks)?.toString(),
+  );
+  const lines = Array.from({ length: 150 }, (_, i) => `default,${PROFILE},1,USD,${i},,COMPLETED,t,`);
+  const { exitCode, stdout, stderr } = await payout(
+    await file("histories.result.csv", `${HEAD},status,transfer_id,detail`, ...lines),
+    url,
+  );
+  const why = "the service does not say whether it has what is done already: 0 of 0 lines were answered";
+  const outcome = isSaid ? [0, "150 lines: 150 done before", ""] : [1, "", why];
+  expect([exitCode, stdout.split("\n")[0], stderr.split("\n")[0], bulks]).toEqual([...outcome, lookUps]);
 });

@@ -90,6 +90,7 @@ test("independent items take effect each on its own, with the answers of single 
     mode: "independent",
     dry_run: false,
     counts: { ...NONE, completed: 2, rejected: 4, exists: 1 },
+    ledger_history: expect.stringMatching(/^[0-9a-f]{16}$/),
     items: [
       { index: 0, ref_id: "ind-0", status: "EXISTS", transfer: first.body },
       { index: 1, ref_id: "ind-1", status: "COMPLETED", transfer: await transfer(one.transfer.id) },

@@ -22,6 +22,13 @@ const UNTRUSTED = /CERT|LEAF_SIGNATURE/;
 /** Many times the answer to a bulk. */
 const MOST_BYTES = 16 * 1_048_576;
 
+/** What became of each item. */
+export interface BulkAnswer {
+  readonly results: readonly LineResult[];
+  /** The history of the ledger in which those that EXIST were found. */
+  readonly history: string | undefined;
+}
+
 interface Attempt {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
@@ -39,15 +46,14 @@ export class BulkClient {
   }
 
   /**
-   * @returns what became of each item
    * @throws CommandRejected if the service rejects the bulk, stays away, or is not trusted; AbortError when it is stopped
    */
-  async send(items: readonly object[], isDryRun: boolean): Promise<readonly LineResult[]> {
+  async send(items: readonly object[], isDryRun: boolean): Promise<BulkAnswer> {
     const body = JSON.stringify({ mode: "independent", dry_run: isDryRun, items });
     for (let attempt = 1; ; attempt += 1) {
       const { status, retryAfterMs, body: answer } = await this.#attempt(body);
       const results = status === 200 ? readResults(answer) : undefined;
-      if (results !== undefined) return results;
+      if (results !== undefined) return { results, history: textOf(fieldsOf(answer).ledger_history) };
       if (status === 401) this.#token = undefined;
       const mayPass = status === 0 || status === 401 || status === 408 || status === 429 || status >= 500;
       if (!mayPass || attempt === MOST_ATTEMPTS || (status === 401 && attempt > 2)) throw rejected(status, answer);

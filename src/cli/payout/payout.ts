@@ -3,7 +3,6 @@ import { isUtf8 } from "node:buffer";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
 import { fileErrorText } from "../../std/file-error.ts";
-import { instantOf, parseUuid } from "../../std/id.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { readPath } from "../arguments.ts";
 import {
@@ -115,12 +114,11 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       ];
     }
   };
-  const paidLast = new PaidLast(results);
   /** @returns those that are done, by the file or by what was answered, and that the service lacks */
   const look = (): Promise<readonly PayoutLine[]> => {
     const done = payout.lines.filter(isDoneBy(results));
     const about = { what: "looking for what is done", unit: "lines", total: done.length, quiet: options.json };
-    return withProgress(about, (progress) => missingOf(client, done, results, paidLast, progress));
+    return withProgress(about, (progress) => missingOf(client, done, results, progress));
   };
   const noteOfDone = (detail: string | undefined): void => {
     for (const line of payout.lines.filter(isDoneBy(results)))
@@ -132,7 +130,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     if (missing.length === 0) {
       noteOfDone(undefined);
       const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
-      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress, paidLast));
+      await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
       // Whatever was answered: the ledger may have been restored to an earlier moment since, in the middle of a bulk too.
       if (!isDryRun && open.length > 0) for (const line of await look()) results.set(line, LOST);
     }
@@ -156,75 +154,34 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
 }
 
 /**
- * The lines that the service does not have, though they are done by the file or by what was answered. All are looked for, and
- * then what was paid last, in one request: what was found first may have gone since, if the ledger was restored to an earlier
- * moment meanwhile. If some of that is missing all is looked for again.
+ * The lines that the service does not have, though they are done by the file or by what was answered. If not all that is found
+ * is of one history of the ledger, all is looked for again: what was found first may have gone since, if the ledger was
+ * restored to an earlier moment meanwhile.
  * @throws CommandRejected if the service does not say
  */
 async function missingOf(
   client: BulkClient,
   done: readonly PayoutLine[],
   results: ReadonlyMap<PayoutLine, LineResult>,
-  paidLast: PaidLast,
   progress: Pick<Progress, "add">,
 ): Promise<readonly PayoutLine[]> {
-  const isThere = (line: PayoutLine, { status, transferId }: LineResult = UNANSWERED): boolean =>
-    status === "EXISTS" && transferId === (results.get(line)?.transferId ?? transferId);
-  const missing = new Set<PayoutLine>();
   for (let round = 1; round <= MOST_ROUNDS; round += 1) {
-    const rest = done.filter((line) => !missing.has(line));
+    if (round > 1) await client.pause(round);
     const found = new Map<PayoutLine, LineResult>();
-    await sendAll(client, rest, true, found, round === 1 ? progress : UNSEEN);
+    const histories = await sendAll(client, done, true, found, round === 1 ? progress : UNSEEN);
     if ([...found.values()].some(({ status }) => UNSETTLED.has(status))) break;
-    const gone = rest.filter((line) => !isThere(line, found.get(line)));
-    for (const line of gone) missing.add(line);
-    if (gone.length > 0) continue;
-    const last = paidLast.of(rest);
-    const answers = last.length === 0 ? [] : await client.send(last.map(itemOf), true);
-    if (last.every((line, i) => isThere(line, answers[i]))) return [...missing];
+    if (histories.size <= 1 && !histories.has(undefined))
+      return done.filter((line) => !isThere(found.get(line), results.get(line)));
   }
   throw new CommandRejected("the service does not say whether it has what is done already");
 }
 
-const UNSEEN: Pick<Progress, "add"> = { add: () => undefined };
-
-const itemOf = ({ item }: PayoutLine): object => item;
-
-/**
- * What was paid last: if a ledger was restored to an earlier moment, it lacks some of these, whatever else it lacks. One bulk,
- * because its transfers are not posted in the order of its lines, nor of their ids.
- */
-class PaidLast {
-  readonly #results: ReadonlyMap<PayoutLine, LineResult>;
-  #bulk: readonly PayoutLine[] = [];
-  #newestAt = 0;
-
-  constructor(results: ReadonlyMap<PayoutLine, LineResult>) {
-    this.#results = results;
-  }
-
-  /** @param lines a bulk's, when they are answered */
-  follow(lines: readonly PayoutLine[]): void {
-    const done = lines.filter(isDoneBy(this.#results));
-    const newestAt = done.reduce((newest, line) => Math.max(newest, this.#paidAt(line)), 0);
-    // What EXISTS was paid just now, too, if the response was lost; or long ago.
-    const isPaidNow = done.some((line) => this.#results.get(line)?.status === "COMPLETED");
-    if (isPaidNow || newestAt > this.#newestAt) [this.#bulk, this.#newestAt] = [done, newestAt];
-  }
-
-  /** Those of these lines that were paid last. By their ids, if all of the last bulk are gone, or none was sent. */
-  of(lines: readonly PayoutLine[]): readonly PayoutLine[] {
-    const among = new Set(lines);
-    const bulk = this.#bulk.filter((line) => among.has(line));
-    return bulk.length > 0 ? bulk : lines.toSorted((a, b) => this.#paidAt(b) - this.#paidAt(a)).slice(0, ITEMS);
-  }
-
-  /** By the clock of the node that made its id. */
-  #paidAt(line: PayoutLine): number {
-    const id = parseUuid(this.#results.get(line)?.transferId ?? "");
-    return id === undefined ? 0 : instantOf(id);
-  }
+/** By what the service has of a line, and what is known of it. */
+function isThere(found: LineResult | undefined, known: LineResult | undefined): boolean {
+  return found?.status === "EXISTS" && found.transferId === (known?.transferId ?? found.transferId);
 }
+
+const UNSEEN: Pick<Progress, "add"> = { add: () => undefined };
 
 function notHere(missing: readonly PayoutLine[]): string {
   const what = missing.length === 1 ? "a line is" : `${missing.length} lines are`;
@@ -236,31 +193,37 @@ const LOST: LineResult = {
   detail: "it was done, and is gone: the service was restored to an earlier moment meanwhile",
 };
 
-/** In rounds: what was not tried, or is not known, is sent again. */
+/**
+ * In rounds: what was not tried, or is not known, is sent again.
+ * @returns the histories of the ledger in which lines were found that exist
+ */
 async function sendAll(
   client: BulkClient,
   open: readonly PayoutLine[],
   isDryRun: boolean,
   results: Map<PayoutLine, LineResult>,
   progress: Pick<Progress, "add">,
-  paidLast?: PaidLast,
-): Promise<void> {
+): Promise<ReadonlySet<string | undefined>> {
+  const histories = new Set<string | undefined>();
   let remaining = open;
   for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
     if (round > 1) await client.pause(round);
     const unsettled: PayoutLine[] = [];
     for (let from = 0; from < remaining.length; from += ITEMS) {
       const some = remaining.slice(from, from + ITEMS);
-      const answered = await client.send(some.map(itemOf), isDryRun);
+      const { results: answered, history } = await client.send(some.map(itemOf), isDryRun);
       for (const [i, line] of some.entries()) results.set(line, answered[i] ?? UNANSWERED);
+      if (answered.some(({ status }) => status === "EXISTS")) histories.add(history);
       const before = unsettled.length;
       unsettled.push(...some.filter((_, i) => UNSETTLED.has(answered[i]?.status ?? "UNKNOWN")));
       progress.add(some.length - (unsettled.length - before));
-      paidLast?.follow(some);
     }
     remaining = unsettled;
   }
+  return histories;
 }
+
+const itemOf = ({ item }: PayoutLine): object => item;
 
 const UNSETTLED: ReadonlySet<string> = new Set(["NOT_TRIED", "UNKNOWN"]);
 

@@ -101,6 +101,12 @@ export const BulkResult = Type.Object(
       },
       { description: "How many items have each status." },
     ),
+    ledger_history: Type.Optional(
+      Type.String({
+        description:
+          "If an item EXISTS: the history of the ledger in which it was found. It changes when the ledger's database is started, restored from a backup, or taken over by a standby. What was found in one history was there together: none of it had gone when the last of it was found.",
+      }),
+    ),
     items: Type.Array(ItemResult, { description: "One for each item, in the order of the request." }),
   },
   {

@@ -41,6 +41,8 @@ interface Ending {
   readonly status: ItemStatus;
   readonly transfer?: ItemResult["transfer"];
   readonly problem?: Problem;
+  /** Of an item that exists: the history of the ledger in which it was found. One look-up finds all of a bulk. */
+  readonly history?: string;
 }
 
 /** An item whose ref_id belongs to an earlier transfer, which is still to be read. */
@@ -143,7 +145,7 @@ function endingOf(outcome: ItemOutcome, { mayExist, isDryRun, problemOf }: How):
   if (outcome.kind === "done" && isDryRun) return { status: "WOULD_COMPLETE" };
   const transfer = transferBody(outcome.record);
   if (outcome.kind === "done") return { status: "COMPLETED", transfer };
-  if (mayExist && outcome.isSame) return { status: "EXISTS", transfer };
+  if (mayExist && outcome.isSame) return { status: "EXISTS", transfer, history: outcome.history };
   return { status: "REJECTED", problem: problemOf({ code: "already_exists", field: "ref_id", existing: transfer }) };
 }
 
@@ -234,7 +236,9 @@ function resultOf({ request }: Bulk, items: readonly ReadItem[], endings: readon
       problem: problem && request.server.problemBodyOf(request, problem),
     }),
   );
-  return present<BulkResult>({ id: request.id, ref_id, mode, dry_run, counts: countsOf(endings), items: results });
+  const ledger_history = endings.find(({ history }) => history !== undefined)?.history;
+  const counts = countsOf(endings);
+  return present<BulkResult>({ id: request.id, ref_id, mode, dry_run, counts, ledger_history, items: results });
 }
 
 function countsOf(endings: readonly Ending[]): BulkResult["counts"] {
