@@ -1,6 +1,6 @@
 /** What names the history of a database: it is another one whenever the database may lack what was in it before. */
 import { expect, onTestFinished, test } from "vitest";
-import type { Database } from "../../src/postgres/database.ts";
+import { Database } from "../../src/postgres/database.ts";
 import { HISTORY } from "../../src/postgres/durability.ts";
 import { needsStandby, startPair } from "../support/postgres/standby.ts";
 
@@ -11,7 +11,7 @@ const historyOf = async (database: Database): Promise<string> => {
   return row?.history ?? "";
 };
 
-test("a history is one to all sessions, and another one after each start, each take-over, and new tables", async (context) => {
+test("a history is one to all sessions, and another one after each start, each take-over, in a copy, and with new tables", async (context) => {
   await needsStandby(context);
   const pair = await startPair();
   onTestFinished(() => pair.close());
@@ -23,6 +23,16 @@ test("a history is one to all sessions, and another one after each start, each t
     await pair.inject(fault);
     histories.push(await historyOf(primary));
   }
+  // Its tables have the same ids.
+  await pair.superuser().rows("select pg_terminate_backend(pid) from pg_stat_activity where datname = 'parbook'");
+  await pair.superuser().rows("create database copy template parbook");
+  const copy = new Database({
+    connection: { ...pair.primary.ownerConnection, database: "copy" },
+    maxConnections: 1,
+    onIdleError: () => undefined,
+  });
+  histories.push(await historyOf(copy));
+  await copy.close();
   // As a dump is loaded in place of what is there.
   await pair.owner().rows("create table copy (like migration)");
   await pair.owner().rows("drop table migration");
@@ -31,5 +41,5 @@ test("a history is one to all sessions, and another one after each start, each t
   await pair.untilReplayed();
   await pair.failOver();
   histories.push(await historyOf(pair.database("standby")));
-  expect(new Set(histories).size).toBe(5);
+  expect(new Set(histories).size).toBe(6);
 });

@@ -154,9 +154,9 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
 }
 
 /**
- * The lines that the service does not have, though they are done by the file or by what was answered. If not all that is found
- * is of one history of the ledger, all is looked for again: what was found first may have gone since, if the ledger was
- * restored to an earlier moment meanwhile.
+ * The lines that the service does not have, though they are done by the file or by what was answered. The others were all found
+ * in one look, in one history of the ledger. Otherwise they are looked for again: what was found first may have gone since, if
+ * the ledger was restored to an earlier moment meanwhile. That something is missing may be the first sign of it.
  * @throws CommandRejected if the service does not say
  */
 async function missingOf(
@@ -165,13 +165,16 @@ async function missingOf(
   results: ReadonlyMap<PayoutLine, LineResult>,
   progress: Pick<Progress, "add">,
 ): Promise<readonly PayoutLine[]> {
+  const missing = new Set<PayoutLine>();
   for (let round = 1; round <= MOST_ROUNDS; round += 1) {
     if (round > 1) await client.pause(round);
+    const rest = done.filter((line) => !missing.has(line));
     const found = new Map<PayoutLine, LineResult>();
-    const histories = await sendAll(client, done, true, found, round === 1 ? progress : UNSEEN);
+    const histories = await sendAll(client, rest, true, found, round === 1 ? progress : UNSEEN);
     if ([...found.values()].some(({ status }) => UNSETTLED.has(status))) break;
-    if (histories.size <= 1 && !histories.has(undefined))
-      return done.filter((line) => !isThere(found.get(line), results.get(line)));
+    const gone = rest.filter((line) => !isThere(found.get(line), results.get(line)));
+    for (const line of gone) missing.add(line);
+    if (gone.length === 0 && histories.size <= 1 && !histories.has(undefined)) return [...missing];
   }
   throw new CommandRejected("the service does not say whether it has what is done already");
 }

@@ -25,6 +25,15 @@ test("an IPv6 network of 64 bits has a third, and all of those in one of 48 bits
   expect(takeAll(shares, "203.0.113.1")).toBe(23);
 });
 
+test("neither an address nor an IPv6 network of 48 bits has more than the bound, however many are left", () => {
+  const shares = new Shares<undefined>(100, 10);
+  expect(["203.0.113.1", "203.0.113.2", "2001:db8:0:1::1"].map((address) => takeAll(shares, address))).toEqual([
+    10, 10, 10,
+  ]);
+  expect([2, 3].map((at) => takeAll(shares, `2001:db8:0:${at}::1`))).toEqual([0, 0]);
+  expect(takeAll(shares, "2001:db8:1::1")).toBe(10);
+});
+
 test("a place is free again when it was given back, once", () => {
   const shares = new Shares<undefined>(2);
   const leave = shares.take("203.0.113.1", undefined);

@@ -1,6 +1,6 @@
 /**
  * Divides a number of places among addresses. An address may have as many as are left: alone it gets half of them, the next
- * one half of the rest. The same applies to an IPv6 /48, and within it to each /64. So that later addresses do not get ever
+ * one half of the rest, up to a bound that holds for each. The same applies to an IPv6 /48, and within it to each /64. So that later addresses do not get ever
  * less, a place may be taken from an address that has more (`findSurplus`).
  */
 import { networksOf, rateLimitKey } from "./address.ts";
@@ -17,21 +17,24 @@ const KEPT = 20;
 
 export class Shares<Holder = undefined> {
   readonly #most: number;
+  readonly #mostOfOne: number;
   /** The least recently examined first. */
   readonly #places = new Set<Place<Holder>>();
   /** By network. */
   readonly #held = new Map<string, number>();
   #all = 0;
 
-  constructor(most: number) {
+  /** @param mostOfOne of an address or a /48, however many are left */
+  constructor(most: number, mostOfOne = most) {
     this.#most = most - Math.floor(most / KEPT);
+    this.#mostOfOne = mostOfOne;
   }
 
   hasRoomFor(address: string): boolean {
     let room = this.#most - this.#all;
     for (const network of networksOf(address)) {
       const held = this.#of(network);
-      if (held + 1 > room) return false;
+      if (held + 1 > Math.min(room, this.#mostOfOne)) return false;
       room -= held;
     }
     return true;
