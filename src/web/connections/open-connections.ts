@@ -24,10 +24,10 @@ interface Open {
 const PROTECTED = 64;
 
 /**
- * Of an address or an IPv6 network of 48 bits. A connection with TLS holds 40 KB while it is idle, and up to 190 KB with what
- * it has sent and is to be sent.
+ * Of an address or an IPv6 network of 48 bits, as many as ops/proxies lets it have. A connection with TLS holds 40 KB while it is
+ * idle, and up to 300 KB with an unfinished request.
  */
-const MOST_OF_ONE = 1_000;
+const MOST_OF_ONE = 500;
 
 /** Whose valid token was used on a connection. */
 const known = new WeakMap<Socket, string>();
