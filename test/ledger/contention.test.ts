@@ -9,6 +9,7 @@ import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;
@@ -119,6 +120,24 @@ test("a batch that is refused because another lane was first costs no session, a
   );
   expect([await sessions(), await voids()]).toEqual(before);
   expect(await availableUsd(db.database, [one, other, to, apart, aside])).toEqual(["7", "7", "2", "8", "6"]);
+});
+
+test("what another lane has done while a command waited for its locks is found before it is decided, and refuses no batch", async () => {
+  const [[from, other], [to]] = [newProfiles(2), newProfiles(1)];
+  await ours.fund([from, other], "10");
+  const claim = { customerId: newId(), refId: "twin" };
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select from account where owner_id = $1 for update", [from]);
+  const voids = () => db.owner.rows("select slot, n from batch where void order by slot, n");
+  const before = await voids();
+  const waiting = ours.lane.execute(movement({ from, to, amount: "1", claim, lock: true }));
+  await untilBlocked(db);
+  const first = await theirs.lane.execute(movement({ from: other, to, amount: "2", claim }));
+  await inTheWay.query("commit");
+  await inTheWay.end();
+  expect(await waiting).toEqual({ kind: "exists", id: (first as { value?: unknown }).value });
+  expect(await voids()).toEqual(before);
+  expect(await availableUsd(db.database, [from, other, to])).toEqual(["10", "8", "2"]);
 });
 
 test("a lane that stands still while its rows are locked holds up another for little more than a second", async () => {

@@ -4,6 +4,7 @@ import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
+import { BATCH } from "../support/postgres/standby.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;
@@ -45,11 +46,19 @@ test("commands whose rows do not fit take effect once, although their batch was 
   // The batch is refused for what they took before. Under lock it is refused for what they take behind our look-up; and
   // they open the receivers' accounts meanwhile, so that its rows fit no more.
   await theirs.lane.execute(early);
-  const locking = vi.spyOn(database, "transaction").mockImplementationOnce(async (work) => {
-    await theirs.lane.execute(late);
-    await theirs.fund(receivers, "1");
-    return database.transaction(work);
-  });
+  const locking = vi.spyOn(database, "transaction").mockImplementationOnce((work) =>
+    database.transaction((transaction) =>
+      work({
+        rows: async (text, values) => {
+          if (BATCH.test(text)) {
+            await theirs.lane.execute(late);
+            await theirs.fund(receivers, "1");
+          }
+          return transaction.rows(text, values);
+        },
+      }),
+    ),
+  );
 
   const outcomes = await Promise.all(
     pairs.map(([from, to], i) => ours.lane.execute(movement({ from, to, amount: "4", claim: claim(i) }))),

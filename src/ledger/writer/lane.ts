@@ -267,6 +267,7 @@ export class Lane {
         await transaction.rows(LOCKING_SETTINGS);
         const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
+        await this.#refIds.rememberTaken(transaction, some);
         // Rows that were read without a lock may be older than the locked ones.
         this.#decider.forget(keys);
         for (const pending of some) pending.clearAbsent();

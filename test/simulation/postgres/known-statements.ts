@@ -7,7 +7,7 @@ import { legalHoldTable } from "../../../src/customers/legal-holds/store.ts";
 import { profileTable } from "../../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../../src/ledger/tables.ts";
 import { LOCKING_SETTINGS } from "../../../src/ledger/writer/lane-connection.ts";
-import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../../src/postgres/durability.ts";
+import { COMMIT_MARKER, HISTORY, SERIALIZED_COMMIT_MARKER } from "../../../src/postgres/durability.ts";
 import { must } from "../../../src/std/assert.ts";
 import { externalTransferTable } from "../../../src/transfers/external-transfer.ts";
 import { transferTable } from "../../../src/transfers/transfer.ts";
@@ -26,7 +26,8 @@ const TRANSFER = columnsOf(transferTable);
 
 const EXTERNAL_TRANSFER = externalTransferTable.columns.map(({ name }) => name);
 const FOUND_BY_REF_IDS = `select ${columnsOf(transferTable, "t.")},
-       ${EXTERNAL_TRANSFER.map((name) => `e.${name} as steps_${name}`).join(", ")}, ${COMMIT_MARKER} as committed_behind
+       ${EXTERNAL_TRANSFER.map((name) => `e.${name} as steps_${name}`).join(", ")}, ${COMMIT_MARKER} as committed_behind,
+       ${HISTORY} as history
   from transfer t left join external_transfer e on t.has_steps and e.customer_id = t.customer_id and e.id = t.id
  where t.customer_id = $1 and t.ref_id = any($2::text[])`;
 
@@ -101,23 +102,9 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return behind(run, row === undefined ? [] : [pick(row, "hash")]);
   },
 
-  // ledger/writer/ref-id-lookup.ts: among claims of orders, and among others
-  [holdersOf("coalesce(null)")]: (run, claims) => findHolders(run, claims, () => null),
-  [holdersOf("coalesce((select r.closed_at from orders r where r.customer_id = c.customer_id and r.id = c.id), null)")]:
-    (run, claims) =>
-      findHolders(run, claims, ({ customer_id, id }) => {
-        const order = run.tables.rows("orders").find((row) => row.customer_id === customer_id && row.id === id);
-        return order?.closed_at ?? null;
-      }),
-
-  [heldInIndex(
-    ["$1::uuid[], $2::text[]", "customer_id, ref_id"],
-    "t.customer_id = k.customer_id and t.ref_id = k.ref_id",
-  )]: (run, values) => findInIndex(run, "transfer_ref_id_already_used", ["customer_id", "ref_id"], values),
-  [heldInIndex(
-    ["$1::text[], $2::text[]", "digits, crypto_tx_index"],
-    "regexp_replace(t.crypto_tx_hash, '^0x', '') = k.digits and t.crypto_tx_index is not distinct from k.crypto_tx_index and t.from_profile_id is null",
-  )]: (run, values) => findInIndex(run, "chain_transaction_already_deposited", ["digits", "crypto_tx_index"], values),
+  // ledger/writer/reading/ref-id-lookup.ts: what is durable, and what is seen
+  ...refIdLookups(SERIALIZED_COMMIT_MARKER, behind),
+  ...refIdLookups("null", async (_, found) => found.map((row) => ({ ...row, committed_behind: null }))),
 
   // customers/profiles/store.ts
   [`select ${PROFILE} from profile where customer_id = $1 and kind = 'DEFAULT'`]: ({ tables }, [customer]) =>
@@ -142,7 +129,7 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       const steps =
         row.has_steps === true ? run.tables.get("external_transfer", `${row.customer_id}/${row.id}`) : undefined;
       const columns = EXTERNAL_TRANSFER.map((name) => [`steps_${name}`, steps?.[name] ?? null]);
-      return { ...pick(row, TRANSFER), ...Object.fromEntries(columns), committed_behind: true };
+      return { ...pick(row, TRANSFER), ...Object.fromEntries(columns), committed_behind: true, history: "simulated" };
     });
   },
 
@@ -172,42 +159,60 @@ const KNOWN: Readonly<Record<string, Statement>> = {
       .map((row) => pick(row, CONVERSION)),
 };
 
-function holdersOf(closedAt: string): string {
-  return `select c.customer_id, c.kind, c.ref_id, c.id, ${closedAt} as closed_at, ${SERIALIZED_COMMIT_MARKER} as committed_behind
+type Answer = (run: Run, found: readonly Row[]) => Promise<Row[]>;
+
+/** Among claims of orders, among others, and in the indexes of transfers. */
+function refIdLookups(marker: string, answer: Answer): Readonly<Record<string, Statement>> {
+  const holdersOf = (closedAt: string): string =>
+    `select c.customer_id, c.kind, c.ref_id, c.id, ${closedAt} as closed_at, ${marker} as committed_behind
       from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
         on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`;
+  const heldInIndex = ([arrays, columns]: readonly [string, string], same: string): string =>
+    `select k.place, t.id, ${marker} as committed_behind
+       from transfer t join unnest(${arrays}) with ordinality as k(${columns}, place)
+         on ${same}`;
+  return {
+    [holdersOf("coalesce(null)")]: (run, claims) =>
+      answer(
+        run,
+        findHolders(run, claims, () => null),
+      ),
+    [holdersOf(
+      "coalesce((select r.closed_at from orders r where r.customer_id = c.customer_id and r.id = c.id), null)",
+    )]: (run, claims) =>
+      answer(
+        run,
+        findHolders(run, claims, ({ customer_id, id }) => {
+          const order = run.tables.rows("orders").find((row) => row.customer_id === customer_id && row.id === id);
+          return order?.closed_at ?? null;
+        }),
+      ),
+    [heldInIndex(
+      ["$1::uuid[], $2::text[]", "customer_id, ref_id"],
+      "t.customer_id = k.customer_id and t.ref_id = k.ref_id",
+    )]: (run, values) =>
+      answer(run, findInIndex(run, "transfer_ref_id_already_used", ["customer_id", "ref_id"], values)),
+    [heldInIndex(
+      ["$1::text[], $2::text[]", "digits, crypto_tx_index"],
+      "regexp_replace(t.crypto_tx_hash, '^0x', '') = k.digits and t.crypto_tx_index is not distinct from k.crypto_tx_index and t.from_profile_id is null",
+    )]: (run, values) =>
+      answer(run, findInIndex(run, "chain_transaction_already_deposited", ["digits", "crypto_tx_index"], values)),
+  };
 }
 
-function findHolders(
-  run: Run,
-  [customers, kinds, refs]: readonly unknown[],
-  closedAt: (claim: Row) => unknown,
-): Promise<Row[]> {
-  const found = (customers as string[]).flatMap((customer, i) => {
+function findHolders(run: Run, [customers, kinds, refs]: readonly unknown[], closedAt: (claim: Row) => unknown): Row[] {
+  return (customers as string[]).flatMap((customer, i) => {
     const row = run.tables.get("claim", `${customer}/${(kinds as string[])[i]}/${(refs as string[])[i]}`);
     return row === undefined ? [] : [{ ...pick(row, "customer_id, kind, ref_id, id"), closed_at: closedAt(row) }];
   });
-  return behind(run, found);
 }
 
-function heldInIndex([arrays, columns]: readonly [string, string], same: string): string {
-  return `select k.place, t.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
-       from transfer t join unnest(${arrays}) with ordinality as k(${columns}, place)
-         on ${same}`;
-}
-
-function findInIndex(
-  run: Run,
-  constraint: string,
-  columns: readonly string[],
-  values: readonly unknown[],
-): Promise<Row[]> {
-  const found = (values[0] as unknown[]).flatMap((_, i) => {
+function findInIndex(run: Run, constraint: string, columns: readonly string[], values: readonly unknown[]): Row[] {
+  return (values[0] as unknown[]).flatMap((_, i) => {
     const wanted = Object.fromEntries(columns.map((column, place) => [column, (values[place] as unknown[])[i]]));
     const row = run.tables.find("transfer", constraint, wanted);
     return row === undefined ? [] : [{ place: String(i + 1), id: row.id }];
   });
-  return behind(run, found);
 }
 
 /** The result of a lookup, with `SERIALIZED_COMMIT_MARKER`. */

@@ -58,6 +58,16 @@ export class RefIdLookup {
     return free;
   }
 
+  /**
+   * Remembers which ref_ids of these commands other records have by now, durably or not: whoever had the locks for which they
+   * waited may have done the same, and a batch that claims them again would be refused. They are decided as taken, and looked up
+   * again.
+   */
+  async rememberTaken(database: Queryable, group: readonly PendingCommand[]): Promise<void> {
+    const claims = group.flatMap((pending) => pending.claims);
+    for (const [key, { id }] of await findAllHolders(database, claims, NO_MARKER)) this.#decider.rememberClaim(key, id);
+  }
+
   /** Whether the taken ref_ids are the command's own or were released. If not, the command completes with `exists`. */
   #mayTake(pending: PendingCommand, taken: readonly Claim[], holders: ReadonlyMap<string, Holder>): boolean {
     pending.attempts += 1;
@@ -84,16 +94,24 @@ export class RefIdLookup {
   }
 }
 
+/** In place of a marker, where it does not matter whether what is found is durable. */
+const NO_MARKER = "null";
+
 /**
- * The records that durably hold these ref_ids, by claim key; free ones are left out. Waits for one commit per place where
- * claims are kept, however many are found.
+ * The records that hold these ref_ids, by claim key; free ones are left out. With a marker of a commit they hold them durably, and
+ * the look-up waits for one commit per place where claims are kept, however many are found.
  */
-async function findAllHolders(database: Queryable, claims: readonly Claim[]): Promise<Map<string, Holder>> {
+async function findAllHolders(
+  database: Queryable,
+  claims: readonly Claim[],
+  marker = SERIALIZED_COMMIT_MARKER,
+): Promise<Map<string, Holder>> {
   const stored = claims.filter(({ keptBy }) => keptBy === undefined);
-  const holders = await findHolders(database, stored);
+  const holders = await findHolders(database, stored, marker);
   for (const index of new Set(claims.flatMap(({ keptBy }) => keptBy?.index ?? []))) {
     const kept = claims.filter(({ keptBy }) => keptBy?.index === index);
-    for (const [key, id] of await findInIndex(database, index, kept)) holders.set(key, { id, closedAt: undefined });
+    for (const [key, id] of await findInIndex(database, index, kept, marker))
+      holders.set(key, { id, closedAt: undefined });
   }
   return holders;
 }
@@ -103,6 +121,7 @@ async function findInIndex(
   database: Queryable,
   { table, columns, where }: UniqueIndex,
   claims: readonly Claim[],
+  marker: string,
 ): Promise<[key: string, id: Uuid][]> {
   const names = columns.map(({ name }) => name);
   const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`);
@@ -111,7 +130,7 @@ async function findInIndex(
       `${expression} ${nullable === true ? "is not distinct from" : "="} k.${name}`,
   );
   const rows = await database.rows<{ place: string; id: Uuid }>(
-    `select k.place, t.id, ${SERIALIZED_COMMIT_MARKER} as committed_behind
+    `select k.place, t.id, ${marker} as committed_behind
        from ${table} t join unnest(${arrays.join(", ")}) with ordinality as k(${names.join(", ")}, place)
          on ${[...same, ...(where === undefined ? [] : [where])].join(" and ")}`,
     columns.map((_, i) => claims.map(({ keptBy }) => keptBy?.values[i] ?? null)),
@@ -128,10 +147,14 @@ interface StoredClaim {
 }
 
 /** Those that rows of `claim` keep. */
-async function findHolders(database: Queryable, claims: readonly Claim[]): Promise<Map<string, Holder>> {
+async function findHolders(
+  database: Queryable,
+  claims: readonly Claim[],
+  marker: string,
+): Promise<Map<string, Holder>> {
   if (claims.length === 0) return new Map();
   const rows = await database.rows<StoredClaim>(
-    `select c.customer_id, c.kind, c.ref_id, c.id, ${closingTime(claims)} as closed_at, ${SERIALIZED_COMMIT_MARKER} as committed_behind
+    `select c.customer_id, c.kind, c.ref_id, c.id, ${closingTime(claims)} as closed_at, ${marker} as committed_behind
        from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
          on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`,
     [claims.map((claim) => claim.customerId), claims.map((claim) => claim.kind), claims.map((claim) => claim.refId)],
