@@ -193,6 +193,19 @@ test("a service whose certificate is not trusted is not asked again", async () =
   ]);
 });
 
+const ids = new IdSource();
+
+/** @param paid the ids of what is paid, by ref_id: what is not yet there is added, unless it is only tried */
+function payOnce({ dry_run: isDryRun, items }: SentBulk, paid: Map<string, string>): readonly object[] {
+  return items.map(({ ref_id: refId }) => {
+    const transfer = { id: paid.get(refId) };
+    if (transfer.id !== undefined) return { status: "EXISTS", transfer };
+    if (isDryRun) return { status: "WOULD_COMPLETE" };
+    paid.set(refId, ids.next());
+    return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
+  });
+}
+
 interface Restoring {
   readonly at: number;
   readonly isSeamless?: boolean;
@@ -209,10 +222,10 @@ async function restoringService({ at, isSeamless = true, hasLast = false }: Rest
   const service = { url: "", paid: new Map<string, string>(), answersLookUps: true };
   let history = "before";
   const { paid } = service;
-  const ids = new IdSource();
   let bulks = 0;
   service.url = await bulkServer(
-    ({ dry_run: isDryRun, items }) => {
+    (bulk) => {
+      const isDryRun = bulk.dry_run;
       if (isDryRun && bulks >= at && !service.answersLookUps) return 400;
       if (!isDryRun) bulks += 1;
       if (!isDryRun && bulks === at) {
@@ -220,13 +233,7 @@ async function restoringService({ at, isSeamless = true, hasLast = false }: Rest
         for (const refId of [...paid.keys()].slice(10, hasLast ? -1 : undefined)) paid.delete(refId);
         if (!isSeamless) return 503;
       }
-      return items.map(({ ref_id: refId }) => {
-        const transfer = { id: paid.get(refId) };
-        if (transfer.id !== undefined) return { status: "EXISTS", transfer };
-        if (isDryRun) return { status: "WOULD_COMPLETE" };
-        paid.set(refId, ids.next());
-        return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
-      });
+      return payOnce(bulk, paid);
     },
     () => history,
   );
@@ -317,23 +324,16 @@ test.each([
 ])("a restore that takes what was found is seen $when: $lost of 350", async ({ isPaid, lost, said }) => {
   const pausing = vi.spyOn(BulkClient.prototype, "pause").mockResolvedValue();
   onTestFinished(() => pausing.mockRestore());
-  const ids = new IdSource();
   const paid = new Map<string, string>();
   let [history, lookUps, restoredAt] = ["before", 0, 0];
   const url = await bulkServer(
-    ({ dry_run: isDryRun, items }) => {
-      if (isDryRun) lookUps += 1;
-      if (isDryRun && lookUps === restoredAt) {
+    (bulk) => {
+      if (bulk.dry_run) lookUps += 1;
+      if (bulk.dry_run && lookUps === restoredAt) {
         history = "restored";
         for (const refId of [...paid.keys()].slice(0, lost)) paid.delete(refId);
       }
-      return items.map(({ ref_id: refId }) => {
-        const transfer = { id: paid.get(refId) };
-        if (transfer.id !== undefined) return { status: "EXISTS", transfer };
-        if (isDryRun) return { status: "WOULD_COMPLETE" };
-        paid.set(refId, ids.next());
-        return { status: "COMPLETED", transfer: { id: paid.get(refId) } };
-      });
+      return payOnce(bulk, paid);
     },
     () => history,
   );

@@ -214,7 +214,8 @@ async function sendAll(
     const unsettled: PayoutLine[] = [];
     for (let from = 0; from < remaining.length; from += ITEMS) {
       const some = remaining.slice(from, from + ITEMS);
-      const { results: answered, history } = await client.send(some.map(itemOf), isDryRun);
+      const items = some.map(({ item }) => item);
+      const { results: answered, history } = await client.send(items, isDryRun);
       for (const [i, line] of some.entries()) results.set(line, answered[i] ?? UNANSWERED);
       if (answered.some(({ status }) => status === "EXISTS")) histories.add(history);
       const before = unsettled.length;
@@ -225,8 +226,6 @@ async function sendAll(
   }
   return histories;
 }
-
-const itemOf = ({ item }: PayoutLine): object => item;
 
 const UNSETTLED: ReadonlySet<string> = new Set(["NOT_TRIED", "UNKNOWN"]);
 

@@ -1,7 +1,7 @@
 /**
  * Divides a number of places among addresses. An address may have as many as are left: alone it gets half of them, the next
- * one half of the rest, up to a bound that holds for each. The same applies to an IPv6 /48, and within it to each /64. So that later addresses do not get ever
- * less, a place may be taken from an address that has more (`findSurplus`).
+ * one half of the rest, up to a bound that holds for each. The same applies to an IPv6 /48, and within it to each /64. So that
+ * later addresses do not get ever less, a place may be taken from an address that has more (`findSurplus`).
  */
 import { networksOf, rateLimitKey } from "./address.ts";
 

@@ -59,9 +59,9 @@ export class RefIdLookup {
   }
 
   /**
-   * Remembers which ref_ids of these commands other records have by now, durably or not: whoever had the locks for which they
-   * waited may have done the same, and a batch that claims them again would be refused. They are decided as taken, and looked up
-   * again.
+   * To be called once the rows of these commands are locked. Remembers which of their ref_ids other records hold by now, durably or
+   * not. Another process may have claimed them while the locks were waited for, and a batch that claims them again would be
+   * refused. Such commands are decided as taken, and looked up again.
    */
   async rememberTaken(database: Queryable, group: readonly PendingCommand[]): Promise<void> {
     const claims = group.flatMap((pending) => pending.claims);
