@@ -97,7 +97,8 @@ async function generate({ url, perSecond, seconds, connections, fresh = false, f
   const sockets = fresh ? [] : Array.from({ length: connections }, () => openOne(ready));
   while (performance.now() < end) {
     const now = performance.now();
-    const due = isClosedLoop ? 0 : Math.floor(((now - started) / 1_000) * perSecond);
+    // The first is due at once: a request that waited for the next one's time would seem slower by that much.
+    const due = isClosedLoop ? 0 : Math.floor(((now - started) / 1_000) * perSecond) + 1;
     for (; received.offered < due; received.offered += 1) {
       const dueAt = started + (received.offered / perSecond) * 1_000;
       const number = first + received.offered;

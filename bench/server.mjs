@@ -43,7 +43,7 @@ const answers = {
     if (file === undefined) {
       inspector.connect();
       await inspector.post("Profiler.enable");
-      await inspector.post("Profiler.setSamplingInterval", { interval: 200 });
+      await inspector.post("Profiler.setSamplingInterval", { interval: 1_000 });
       await inspector.post("Profiler.start");
     } else {
       await writeFile(file, JSON.stringify((await inspector.post("Profiler.stop")).profile));

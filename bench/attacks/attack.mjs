@@ -2,12 +2,13 @@
  * The effect of one hostile client on all others: many hostile connections of each kind from one address, in a separate
  * network namespace (loopback is exempt from the per-address limits) and on one core, one kind after another.
  *
- *   node bench/attacks/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls] [--wide]
+ *   node bench/attacks/attack.mjs [--seconds 60] [--connections 500] [--kinds pong-flood,book] [--rates on|off] [--tls] [--wide] [--profile directory]
  *
- * The kind "none" is the control: a busy core that asks nothing shows what this machine's scheduler alone does to the others.
+ * "before" is the same load beside a busy core that asks nothing: what this machine's scheduler alone does to the others. The
+ * kind "none" compares that with a quiet machine.
  *
  * Normal clients request /healthz 20 times, a list 50 times and an order 10 times a second. Goals: every /healthz
- * response within 250 ms, the p99 of the lists at most three times that before the attack, memory growth of at most 300
+ * response within 250 ms, the p99 of the lists and of the orders at most three times that before, memory growth of at most 300
  * MB. "blocked" is the longest that the service's event loop was blocked: what is slower than that waited for a CPU of
  * this machine. "slow-groups" is only with --tls. With --wide the connections come from all over an IPv6 network of 48 bits.
  * Exit code 1 when a goal is missed. Needs Linux, root, `ip` and `taskset`, and `openssl` for TLS.
@@ -28,7 +29,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,rejected,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,orders,small-changes,mixed,empty-lines,endless-bodies,empty-parts,filters,walks,fees,candles,deactivations";
+  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,rejected,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,orders,small-changes,burst,mixed,empty-lines,endless-bodies,empty-parts,filters,walks,fees,candles,deactivations";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
@@ -38,11 +39,13 @@ const { values } = parseArgs({
     levels: { type: "string", default: "10000" },
     tls: { type: "boolean", default: false },
     wide: { type: "boolean", default: false },
+    profile: { type: "string" },
   },
 });
 const [seconds, connections, levels] = [values.seconds, values.connections, values.levels].map(Number);
 const GOALS = { healthMs: 250, p99Ratio: 3, memoryMb: 300 };
 const ATTACKERS_CORE = "1";
+const WITHOUT_SECONDS = 15;
 const QUIET_SECONDS = 5;
 const TRANSFERS = 1_000;
 const AT_ONCE = 64;
@@ -85,6 +88,9 @@ try {
       "/healthz max ms",
       "p99 before",
       "p99",
+      "ratio",
+      "orders before",
+      "orders",
       "ratio",
       "503",
       "blocked ms",
@@ -151,7 +157,7 @@ async function inGroups(count, act) {
 }
 
 async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
-  const before = await others(baseUrl, customers, QUIET_SECONDS);
+  const before = await without(baseUrl, customers, kind);
   await ask("memory");
   const idle = (await ask("used")).resident;
   const { serviceCpu } = await ask("used");
@@ -170,17 +176,21 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     webhook,
   });
   const memory = watchMemory(ask);
+  if (values.profile !== undefined) await ask("profile", {});
   const [during, received] = await Promise.all([others(baseUrl, customers, seconds), attackers]).finally(memory.stop);
   const blocked = await ask("blocked");
+  if (values.profile !== undefined) await ask("profile", { file: join(values.profile, `${kind}.cpuprofile`) });
   const cpu = ((await ask("used")).serviceCpu - serviceCpu) / 1e4 / seconds;
   const grown = (memory.most() - idle) / 1e6;
   const [healthBefore, healthMs] = [before, during].map(({ health }) =>
     Math.max(...health.accepted, health.unanswered > 0 ? Infinity : 0),
   );
   const [p99Before, p99] = [before, during].map(({ lists }) => quantile(lists.accepted, 0.99));
+  const [ordersBefore, orders] = [before, during].map(({ orders }) => quantile(orders.accepted, 0.99));
   const missed = [
     ...(healthMs > GOALS.healthMs ? ["/healthz"] : []),
     ...(p99 > GOALS.p99Ratio * p99Before ? ["p99"] : []),
+    ...(orders > GOALS.p99Ratio * ordersBefore ? ["p99 of orders"] : []),
     ...(grown > GOALS.memoryMb ? ["memory"] : []),
   ];
   const result = {
@@ -190,6 +200,8 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     healthMs,
     p99Before,
     p99,
+    ordersBefore,
+    orders,
     rejected: during.lists.rejected.length,
     blocked,
     grown,
@@ -202,23 +214,24 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
   return result;
 }
 
-function shown({ kind, opened, atEnd, healthBefore, healthMs, p99Before, p99, rejected, blocked, grown, cpu, missed }) {
+function shown({ missed, ...of }) {
   const verdict = missed.length === 0 ? "" : `MISSED: ${missed.join(", ")}`;
-  return [
-    kind,
-    opened,
-    atEnd,
-    healthBefore,
-    healthMs,
-    p99Before,
-    p99,
-    p99 / p99Before,
-    rejected,
-    blocked,
-    grown,
-    cpu,
-    verdict,
-  ];
+  const others = [of.healthBefore, of.healthMs, of.p99Before, of.p99, of.p99 / of.p99Before];
+  const trade = [of.ordersBefore, of.orders, of.orders / of.ordersBefore];
+  return [of.kind, of.opened, of.atEnd, ...others, ...trade, of.rejected, of.blocked, of.grown, of.cpu, verdict];
+}
+
+/**
+ * The same load without the attackers. They take one of this machine's processors, so it is kept busy for that as well; only
+ * the control is compared with a quiet machine.
+ */
+async function without(baseUrl, customers, kind) {
+  if (kind === "none") return await others(baseUrl, customers, WITHOUT_SECONDS);
+  const [before] = await Promise.all([
+    others(baseUrl, customers, WITHOUT_SECONDS),
+    attackFor({ kind: "none", seconds: WITHOUT_SECONDS }),
+  ]);
+  return before;
 }
 
 async function others(url, customers, forSeconds) {
@@ -244,7 +257,7 @@ async function others(url, customers, forSeconds) {
     }),
   ]);
   if (traded.wrong.length > 0) console.log(traded.wrong[0]);
-  return { health: received, lists: listed };
+  return { health: received, lists: listed, orders: traded };
 }
 
 function attackFor(options) {

@@ -151,6 +151,26 @@ const REJECTED = [
   "POST /oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\na=bc",
 ].flatMap((request) => [request, request, request.repeat(8)]);
 
+/** Of a client that does everything at once, within the burst that its rate allows. */
+const pair = () => ({
+  ...{ from_profile_id: seller, to_profile_id: profile, asset: "BTC", amount: "0.00000001" },
+  ref_id: nextName(),
+});
+const BURST = [
+  () => ask("/v2/fees", [authorization]),
+  () => BALANCES,
+  () => ask("/v2/orders?limit=25", [authorization]),
+  () => ask("/v2/profiles?limit=25", [authorization]),
+  () => ask("/v2/events?limit=100&after_number=0", [authorization]),
+  () => ask(`/v2/profiles/${profile}`, [authorization]),
+  () => ask("/v2/profiles/00000000-0000-7000-8000-000000000000", [authorization]),
+  () => send("POST", "/v2/transfer/internal", pair()),
+  () => send("POST", "/v2/transfer/internal/bulk", { mode: "atomic", items: Array.from({ length: 20 }, pair) }),
+  resting,
+  () => LARGE_BODY,
+];
+const BURST_PER_SECOND = 350;
+
 /** What each kind does with a new connection. */
 const KINDS = {
   "pong-flood": (socket) => afterHandshake(socket, "/marketdata/BTCUSD", () => flood(socket, PONGS)),
@@ -223,6 +243,14 @@ const KINDS = {
   orders: (socket) => askAgain(socket, resting),
   bodies: (socket) => askAgain(socket, LARGE_BODY),
   "small-changes": (socket, nth) => askAgain(socket, SMALL_CHANGES[nth % SMALL_CHANGES.length]),
+  burst: (socket, nth) => {
+    let at = nth;
+    const next = () => {
+      at += 1;
+      return BURST[at % BURST.length]();
+    };
+    askAgain(socket, next, (connections * 1_000) / BURST_PER_SECOND);
+  },
   // All that costs the thread much, of one client.
   mixed: (socket, nth) => {
     if (nth % 10 === 0) return void read(socket).write(ask("/v2/events/stream?after_number=0", [authorization]));
@@ -312,8 +340,8 @@ function trade(socket) {
   every(read(socket), 20 * TRADERS, () => socket.write(resting()));
 }
 
-/** The next request follows the complete response, success or rejection. */
-function askAgain(socket, request) {
+/** The next request follows the complete response, success or rejection, after a pause. */
+function askAgain(socket, request, pauseMs = 0) {
   const textOf = typeof request === "string" ? () => request : request;
   socket.write(textOf());
   let length = 0;
@@ -322,7 +350,8 @@ function askAgain(socket, request) {
     length -= chunk.length;
     if (length > 0) return;
     length = 0;
-    socket.write(textOf());
+    if (pauseMs === 0) socket.write(textOf());
+    else setTimeout(() => !socket.destroyed && socket.write(textOf()), pauseMs);
   });
 }
 
