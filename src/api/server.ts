@@ -373,7 +373,8 @@ function prepareRoute(
 const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
 function inTurnByAddress(turns: RequestTurns, cost: number): onRequestHookHandler {
-  return ({ ip }, _reply, done) => turns.run(queueKey(ip), cost, done);
+  // A long query is split and decoded, and its names are looked at.
+  return ({ ip, url }, _reply, done) => turns.run(queueKey(ip), cost + bodyCost(url.length), done);
 }
 
 function rejectAtCapacity(rejectsWork: () => string | undefined): onRequestHookHandler {

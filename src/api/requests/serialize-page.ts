@@ -7,14 +7,8 @@ import { setImmediate as otherWork } from "node:timers/promises";
 import type { FastifyReply, RouteHandlerMethod } from "fastify";
 import { unavailable } from "../problems/problems.ts";
 
-/** A longer page blocks the event loop for milliseconds. */
-const SHORT_PAGE = 100;
-const SLICE = 50;
-
-interface Page {
-  readonly items: readonly unknown[];
-  readonly [more: string]: unknown;
-}
+/** Records of up to ten kilobytes each. A longer page blocks the event loop for milliseconds. */
+const SLICE = 25;
 
 /**
  * Serialises a page to what the route's serializer would make of it. Returns anything else as it is.
@@ -22,18 +16,20 @@ interface Page {
  */
 export async function serializePage(body: unknown, reply: FastifyReply): Promise<unknown> {
   const serialize = reply.getSerializationFunction("200");
-  if (!isPage(body) || serialize === undefined) return body;
+  const list = listIn(body);
+  if (list === undefined || serialize === undefined) return body;
   reply.type("application/json; charset=utf-8");
-  if (body.items.length <= SHORT_PAGE) return serialize(body);
-  const empty = serialize({ ...body, items: [] });
+  const { name, records, page } = list;
+  if (records.length <= SLICE) return serialize(page);
+  const empty = serialize({ ...page, [name]: [] });
   // Within a string the quotes would be escaped.
-  const middle = empty.indexOf(EMPTY_ITEMS) + EMPTY_ITEMS.length - 1;
+  const middle = empty.indexOf(`"${name}":[]`) + name.length + 4;
   const [head, tail] = [empty.slice(0, middle), empty.slice(middle)];
   const slices = [Buffer.from(head)];
-  for (let from = 0; from < body.items.length; from += SLICE) {
+  for (let from = 0; from < records.length; from += SLICE) {
     if (from > 0) slices.push(COMMA);
-    const items = body.items.slice(from, from + SLICE);
-    slices.push(Buffer.from(serialize({ ...body, items }).slice(head.length, -tail.length)));
+    const some = records.slice(from, from + SLICE);
+    slices.push(Buffer.from(serialize({ ...page, [name]: some }).slice(head.length, -tail.length)));
     await otherWork();
     if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
   }
@@ -48,8 +44,18 @@ export function inSlices(handler: RouteHandlerMethod): RouteHandlerMethod {
 }
 
 const COMMA = Buffer.from(",");
-const EMPTY_ITEMS = '"items":[]';
 
-function isPage(body: unknown): body is Page {
-  return typeof body === "object" && body !== null && "items" in body && Array.isArray(body.items);
+interface List {
+  readonly page: Readonly<Record<string, unknown>>;
+  readonly name: string;
+  readonly records: readonly unknown[];
+}
+
+/** The records of a page, which are its only array: its `items`, or its `events`. */
+function listIn(body: unknown): List | undefined {
+  if (typeof body !== "object" || body === null || Buffer.isBuffer(body)) return undefined;
+  const page = body as Readonly<Record<string, unknown>>;
+  const arrays = Object.entries(page).filter(([, value]) => Array.isArray(value));
+  const [[name = "", records] = []] = arrays;
+  return arrays.length === 1 ? { page, name, records: records as readonly unknown[] } : undefined;
 }

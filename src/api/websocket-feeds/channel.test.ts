@@ -1,11 +1,13 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Channel } from "./channel.ts";
 import type { Packet } from "./packet.ts";
 import type { Reader } from "./reader.ts";
 import { SendingTurns } from "./sending-turns.ts";
 
-const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout"] }));
+afterEach(() => void vi.useRealTimers());
+const nextTurn = () => vi.advanceTimersByTime(5);
 
 /** The texts of up to 125 bytes, or more than 64 KiB, in frames of a server (RFC 6455, section 5.2). */
 function textsIn(frames: Buffer): string[] {
@@ -66,34 +68,34 @@ function start(length = 0, turns = new SendingTurns(), snapshotLength = 0) {
   return { publish, restart, join, leave, state: () => state };
 }
 
-test("a hundred readers are sent to in each turn of the event loop, and what is published meanwhile goes in one write", async () => {
+test("25 readers are sent to in each turn of five milliseconds, and what is published meanwhile goes in one write", async () => {
   const { publish, join } = start();
-  const readers = Array.from({ length: 250 }, join);
-  const [early, late] = [readers[0], readers[249]] as [FakeReader, FakeReader];
+  const readers = Array.from({ length: 60 }, join);
+  const [early, late] = [readers[0], readers[59]] as [FakeReader, FakeReader];
   const served = () => readers.filter(({ writes }) => writes.length > 1).length;
   publish();
-  expect(served()).toBe(100);
+  expect(served()).toBe(25);
   publish();
   publish();
-  await nextTurn();
-  expect(served()).toBe(200);
-  await nextTurn();
-  expect(served()).toBe(250);
+  nextTurn();
+  expect(served()).toBe(50);
+  nextTurn();
+  expect(served()).toBe(60);
   expect([early.writes, late.writes]).toEqual([
     ["snapshot:1", "2"],
     ["snapshot:1", "2 3 4"],
   ]);
-  await nextTurn();
+  nextTurn();
   expect(early.writes).toEqual(["snapshot:1", "2", "3 4"]);
 });
 
-test("less than a hundred readers are sent to in a turn if that is a mebibyte", async () => {
-  const { publish, join } = start(300_000);
+test("less than 25 readers are sent to in a turn if that is a quarter of a mebibyte", async () => {
+  const { publish, join } = start(75_000);
   const readers = Array.from({ length: 6 }, join);
   const served = () => readers.filter(({ writes }) => writes.length > 1).length;
   publish();
   expect(served()).toBe(4);
-  await nextTurn();
+  nextTurn();
   expect(served()).toBe(6);
   expect(readers.map(({ writes }) => writes)).toEqual(new Array(6).fill(["snapshot:1", "2"]));
 });
@@ -102,15 +104,15 @@ test("a turn is bounded for the readers of all channels together, which go on on
   const turns = new SendingTurns();
   const channels = Array.from({ length: 3 }, () => {
     const { publish, join } = start(0, turns);
-    return { publish, readers: Array.from({ length: 80 }, join) };
+    return { publish, readers: Array.from({ length: 20 }, join) };
   });
   const served = () => channels.map(({ readers }) => readers.filter(({ writes }) => writes.length > 1).length);
   for (const { publish } of channels) publish();
-  expect(served()).toEqual([80, 20, 0]);
-  await nextTurn();
-  expect(served()).toEqual([80, 70, 50]);
-  await nextTurn();
-  expect(served()).toEqual([80, 80, 80]);
+  expect(served()).toEqual([20, 5, 0]);
+  nextTurn();
+  expect(served()).toEqual([20, 18, 12]);
+  nextTurn();
+  expect(served()).toEqual([20, 20, 20]);
 });
 
 test.each([
@@ -137,9 +139,9 @@ test("every reader gets every update once and in order, whenever it joins and wh
         else if (what === "restart") restart();
         else if (what === "join") readers.push(join());
         else if (what === "leave" && readers.length > 1) leave(readers.shift() as FakeReader);
-        else await nextTurn();
+        else nextTurn();
       }
-      for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+      for (let turn = 0; turn < 10; turn += 1) nextTurn();
       for (const { writes } of readers) {
         let at: number | undefined;
         for (const message of writes.join(" ").split(" ")) {

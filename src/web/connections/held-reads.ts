@@ -1,15 +1,18 @@
 /** Connections that are not read for a while, or until they are closed: each for one reason or several, so they are counted. */
 import type { Socket } from "node:net";
+import { queueKey } from "../limits/address.ts";
 
 /**
- * In one turn of the event loop. Each has up to 64 KiB waiting, and those that were held back together would come back
- * together: five hundred of them would hold up all others for a tenth of a second.
+ * In one turn of the event loop, as many as begin a read (`RequestTurns`). Each has up to 64 KiB waiting, and those that were
+ * held back together would come back together: five hundred of them would hold up all others for a tenth of a second.
  */
-const MOST_RELEASED = 16;
+const MOST_RELEASED = 4;
 
 const holds = new WeakMap<Socket, number>();
-/** Released in earlier turns, the first one first. They count as held until it is their turn. */
-const released: Socket[] = [];
+/**
+ * Released in earlier turns, by network; the one whose turn is next comes first. They count as held until it is their turn.
+ */
+const released = new Map<string, Socket[]>();
 let releasedInTurn = 0;
 
 export const isHeld = (socket: Socket): boolean => (holds.get(socket) ?? 0) > 0;
@@ -23,13 +26,27 @@ export function holdReading(socket: Socket): void {
 export function releaseReading(socket: Socket): void {
   if (releasedInTurn === 0) setImmediate(beginTurn);
   releasedInTurn += 1;
-  if (releasedInTurn <= MOST_RELEASED) release(socket);
-  else released.push(socket);
+  if (releasedInTurn <= MOST_RELEASED) {
+    release(socket);
+    return;
+  }
+  const network = queueKey(socket.remoteAddress ?? "");
+  const waiting = released.get(network);
+  if (waiting === undefined) released.set(network, [socket]);
+  else waiting.push(socket);
 }
 
 function beginTurn(): void {
   releasedInTurn = 0;
-  for (const socket of released.splice(0, MOST_RELEASED)) releaseReading(socket);
+  for (let left = MOST_RELEASED; left > 0; left -= 1) {
+    const [first] = released;
+    if (first === undefined) return;
+    const [network, sockets] = first;
+    const next = sockets.shift();
+    released.delete(network);
+    if (sockets.length > 0) released.set(network, sockets);
+    if (next !== undefined) releaseReading(next);
+  }
 }
 
 function release(socket: Socket): void {

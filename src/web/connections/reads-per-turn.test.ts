@@ -4,13 +4,13 @@ import { expect, test } from "vitest";
 import { holdReading, releaseReading } from "./held-reads.ts";
 import { ReadsPerTurn } from "./reads-per-turn.ts";
 
-test("past a megabyte in a turn of the event loop connections are read on in the next one", async () => {
+test("past a quarter of a mebibyte in a turn of the event loop connections are read on in the next one", async () => {
   const reads = new ReadsPerTurn();
   const sockets = [1, 2, 3].map(() => new Duplex({ read: () => {}, write: () => {} }).resume() as Socket);
   const paused = (): boolean[] => sockets.map((socket) => socket.isPaused());
   const [one, two] = sockets as [Socket, Socket];
   for (let turn = 0; turn < 2; turn += 1) {
-    for (let i = 0; i < 8; i += 1) reads.add(i % 2 === 0 ? one : two, 131_072);
+    for (let i = 0; i < 8; i += 1) reads.add(i % 2 === 0 ? one : two, 32_768);
     expect(paused()).toEqual([false, false, false]);
     reads.add(one, 16_383);
     reads.add(two, 16_384);

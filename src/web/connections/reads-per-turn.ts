@@ -6,7 +6,7 @@ import type { Socket } from "node:net";
 import { holdReading, releaseReading } from "./held-reads.ts";
 
 /** Beside one read of each connection. Each read is a buffer of its own, and many of them keep the garbage collector at work. */
-const MOST_BYTES = 1_024 * 1_024;
+const MOST_BYTES = 256 * 1_024;
 /** A record of TLS. After a shorter read there is nothing more to read, and who sends that little need not wait for its turn. */
 const LONG_READ_BYTES = 16 * 1_024;
 

@@ -3,7 +3,8 @@
  * sends a limited number of rejections a second. A rejection costs half as much as a response: a thousand connections that
  * retried at once left a twentieth of the throughput for accepted requests.
  *
- * The delay is next to nothing for a few callers and a second at most in a flood, less than `Retry-After`.
+ * The delay is next to nothing for a few callers and a second at most in a flood, less than `Retry-After`. Most of it is for
+ * the network that the flood comes from.
  *
  * The connection of a proxy carries requests of others, so it is read on, and the rejection itself is delayed. So is one that
  * closes its connection: its caller would open another one at once.
@@ -11,11 +12,14 @@
 import type { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { queueKey } from "../limits/address.ts";
 import { holdReading, releaseReading } from "./held-reads.ts";
 import { SHORT_BODY_BYTES } from "./last-request.ts";
 
 const PER_SECOND = 1_000;
+const PER_SECOND_OF_A_NETWORK = 250;
 const LONGEST_MS = 1_000;
+const SWEEP_MS = 1_000;
 /** Delayed rejections, about 10 KB each. */
 const MOST_DELAYED = 4_000;
 /** Over the caller's own rate, and over the capacity of the process. */
@@ -28,6 +32,9 @@ export class RejectionPace {
   readonly #mostDelayed: number;
   /** When the last delayed connection is read again. */
   #until = Number.NEGATIVE_INFINITY;
+  /** The same of each network. */
+  readonly #untilOf = new Map<string, number>();
+  #sweptAt = Number.NEGATIVE_INFINITY;
   #delayed = 0;
 
   /** @param now monotonic, in milliseconds */
@@ -37,24 +44,29 @@ export class RejectionPace {
   }
 
   /**
+   * @param network of the caller; undefined where many share it
    * @param rejections as how many this one counts
    * @returns for how many milliseconds the connection of one more rejection is not read
    */
-  next(rejections = 1): number {
+  next(network?: string, rejections = 1): number {
     const now = this.#now();
     const wait = Math.max(this.#until - now, 0);
     this.#until = now + Math.min(wait + (rejections * 1_000) / PER_SECOND, LONGEST_MS);
-    return wait;
+    if (network === undefined) return wait;
+    this.#sweep(now);
+    const ownWait = Math.max((this.#untilOf.get(network) ?? now) - now, 0);
+    this.#untilOf.set(network, now + Math.min(ownWait + (rejections * 1_000) / PER_SECOND_OF_A_NETWORK, LONGEST_MS));
+    return Math.max(wait, ownWait);
   }
 
   /**
    * Call when a rejection has been written.
    * @param countOf as how many it counts: called when its request has arrived
    */
-  rejected(request: RejectedRequest, countOf = (): number => 1): void {
+  rejected(request: RejectedRequest, network?: string, countOf = (): number => 1): void {
     const { socket } = request;
     const holdBack = (): void => {
-      const wait = this.next(countOf());
+      const wait = this.next(network, countOf());
       // Timers are no finer. An injected request has no socket.
       if (wait < 1 || !(socket instanceof Socket)) return;
       holdFor(wait, socket);
@@ -66,8 +78,8 @@ export class RejectionPace {
   }
 
   /** Sends a rejection after its delay. */
-  send(send: () => void, rejections = 1): void {
-    const wait = this.#delayed < this.#mostDelayed ? this.next(rejections) : 0;
+  send(send: () => void, network?: string, rejections = 1): void {
+    const wait = this.#delayed < this.#mostDelayed ? this.next(network, rejections) : 0;
     if (wait < 1) {
       send();
       return;
@@ -77,6 +89,12 @@ export class RejectionPace {
       this.#delayed -= 1;
       send();
     }, wait);
+  }
+
+  #sweep(now: number): void {
+    if (now - this.#sweptAt < SWEEP_MS) return;
+    this.#sweptAt = now;
+    for (const [network, until] of this.#untilOf) if (until <= now) this.#untilOf.delete(network);
   }
 }
 
@@ -98,16 +116,18 @@ export function paceRejections(server: Pick<FastifyInstance, "addHook">, { isSha
   const pace = new RejectionPace();
   const isDelayed = ({ raw }: FastifyRequest, reply: FastifyReply): boolean =>
     isShared(raw.socket.remoteAddress ?? "") || isLastAnswer(reply);
+  const networkOf = ({ ip }: FastifyRequest): string | undefined => (isShared(ip) ? undefined : queueKey(ip));
   server.addHook("onSend", (request, reply, _payload, done) => {
     if (!isPaced(request, reply.statusCode) || !isDelayed(request, reply)) return done();
     const { raw } = request;
-    if (!raw.complete) raw.once("end", () => pace.next(bodyCount(raw)));
-    pace.send(done, headCount(raw) + (raw.complete ? bodyCount(raw) : 0));
+    const network = networkOf(request);
+    if (!raw.complete) raw.once("end", () => pace.next(network, bodyCount(raw)));
+    pace.send(done, network, headCount(raw) + (raw.complete ? bodyCount(raw) : 0));
   });
   server.addHook("onResponse", (request, reply, done) => {
     const { raw } = request;
     if (isPaced(request, reply.statusCode) && !isDelayed(request, reply))
-      pace.rejected(raw, () => headCount(raw) + bodyCount(raw));
+      pace.rejected(raw, networkOf(request), () => headCount(raw) + bodyCount(raw));
     done();
   });
 }

@@ -3,9 +3,11 @@
  * caller that took more than its share rests after each of them, until it is within its share again.
  */
 import { LONGEST_REST_MS } from "../../std/pause.ts";
-import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
+import { ThreadLoad } from "../../std/thread-load.ts";
 import { SpentTime } from "./spent-time.ts";
 
+/** Of the time of the thread. Beyond, who comes in between waits for several turns of one caller's work. */
+const BUSY = 0.6;
 /** Of the time, for one caller. */
 const SHARE = 0.4;
 /** So much at once is not too much: a list now and then does not rest. */

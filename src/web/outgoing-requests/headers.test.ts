@@ -6,6 +6,8 @@ test.each([
   ["x_key!#$%&'*+-.^`|~", "!~", true],
   ["x", "", true],
   ["", "x", false],
+  ["__proto__", "x", false],
+  ["__Proto__", "x", false],
   ["x y", "x", false],
   ["x:", "x", false],
   ["x\r\nHost", "x", false],
