@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Check, PASSED } from "../../std/result.ts";
-import { endConnection } from "../../web/connections/last-request.ts";
 import { rejectConnection } from "../../web/connections/reject-connection.ts";
 import {
   doubledHeader,
@@ -11,18 +10,14 @@ import {
   isCoded,
   isTooMany,
   TOO_MANY_HEADERS,
-  unreadable,
+  type Unreadable,
 } from "../../web/header-checks.ts";
 import { NOT_STORED, rejectToken, type TokenRejection } from "./token-error.ts";
 
 /** With HTTP's own statuses: RFC 6749 has none for too many headers or unknown transfer codings. */
-export function rejectUnreadable(request: FastifyRequest, reply: FastifyReply): boolean {
-  const why = unreadable(request.raw);
-  if (why === undefined) return false;
-  endConnection(request, reply);
-  const body = { error: "invalid_request", error_description: why.reason };
-  void reply.code(why.status).headers(NOT_STORED).send(body);
-  return true;
+export function rejectUnreadable({ status, reason }: Unreadable, reply: FastifyReply): void {
+  const body = { error: "invalid_request", error_description: reason };
+  void reply.code(status).headers(NOT_STORED).send(body);
 }
 
 export function checkHeaders({ raw, headers }: FastifyRequest): Check<TokenRejection> {

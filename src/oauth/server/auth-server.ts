@@ -23,6 +23,7 @@ import { sharedBy, transport, trustOf } from "../../web/connections/server-optio
 import { sliceTlsWrites } from "../../web/connections/sliced-tls-writes.ts";
 import { TrackedResponse } from "../../web/connections/tracked-response.ts";
 import { reduceForwardedFor } from "../../web/forwarded-for.ts";
+import { unreadable } from "../../web/header-checks.ts";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
 import { RequestTurns } from "../../web/limits/request-turns.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
@@ -128,11 +129,15 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   ignoreWhatFollows(server);
   reduceForwardedFor(server, trustedProxies);
   options.observe?.(server);
-  server.addHook("onRequest", ({ ip }, _reply, done) => turns.runRead(ip, done));
   server.addHook("onRequest", (request, reply, done) => {
-    begin(request, reply);
-    if (rejectUnreadable(request, reply)) return;
-    done();
+    const why = unreadable(request.raw);
+    // Before its turn: by then what follows would have been parsed, and have the next one.
+    if (why !== undefined) endConnection(request, reply);
+    turns.runRead(request.ip, () => {
+      begin(request, reply);
+      if (why === undefined) done();
+      else rejectUnreadable(why, reply);
+    });
   });
   paceRejections(server, { isShared: sharedBy(trustedProxies), isPaced: (_request, status) => status >= 400 });
   const proven = new ProvenSecrets();
