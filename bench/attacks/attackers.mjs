@@ -151,11 +151,11 @@ const REJECTED = [
   "POST /oauth2/token HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\na=bc",
 ].flatMap((request) => [request, request, request.repeat(8)]);
 
-/** Of a client that does everything at once, within the burst that its rate allows. */
-const pair = () => ({
+const smallTransfer = () => ({
   ...{ from_profile_id: seller, to_profile_id: profile, asset: "BTC", amount: "0.00000001" },
   ref_id: nextName(),
 });
+/** Of a client that does everything at once, within the burst that its rate allows. */
 const BURST = [
   () => ask("/v2/fees", [authorization]),
   () => BALANCES,
@@ -164,8 +164,9 @@ const BURST = [
   () => ask("/v2/events?limit=100&after_number=0", [authorization]),
   () => ask(`/v2/profiles/${profile}`, [authorization]),
   () => ask("/v2/profiles/00000000-0000-7000-8000-000000000000", [authorization]),
-  () => send("POST", "/v2/transfer/internal", pair()),
-  () => send("POST", "/v2/transfer/internal/bulk", { mode: "atomic", items: Array.from({ length: 20 }, pair) }),
+  () => send("POST", "/v2/transfer/internal", smallTransfer()),
+  () =>
+    send("POST", "/v2/transfer/internal/bulk", { mode: "atomic", items: Array.from({ length: 20 }, smallTransfer) }),
   resting,
   () => LARGE_BODY,
 ];

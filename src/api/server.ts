@@ -47,7 +47,7 @@ import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import { queueKey } from "../web/limits/address.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
-import { bodyCost, READ_COST, RequestTurns, WRITE_COST } from "../web/limits/request-turns.ts";
+import { byteCost, READ_COST, RequestTurns, WRITE_COST } from "../web/limits/request-turns.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { BulkAdmission } from "./access/bulk-admission.ts";
 import {
@@ -280,7 +280,7 @@ async function turnOfLargeBody(
 ): Promise<void> {
   const caller = callerOf(request);
   if (!(await largeBodies.enter(caller))) throw atCapacity();
-  await new Promise<void>((parse) => turns.run(queueKey(request.ip), bodyCost(bytes), parse));
+  await new Promise<void>((parse) => turns.run(queueKey(request.ip), byteCost(bytes), parse));
   const startedMs = performance.now();
   // Until the thread has also checked and rejected it, or begun what it asks for. What others do in this turn of the event
   // loop is not this caller's.
@@ -374,7 +374,7 @@ const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
 function inTurnByAddress(turns: RequestTurns, cost: number): onRequestHookHandler {
   // A long query is split and decoded, and its names are looked at.
-  return ({ ip, url }, _reply, done) => turns.run(queueKey(ip), cost + bodyCost(url.length), done);
+  return ({ ip, url }, _reply, done) => turns.run(queueKey(ip), cost + byteCost(url.length), done);
 }
 
 function rejectAtCapacity(rejectsWork: () => string | undefined): onRequestHookHandler {

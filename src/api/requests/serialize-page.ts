@@ -45,17 +45,21 @@ export function inSlices(handler: RouteHandlerMethod): RouteHandlerMethod {
 
 const COMMA = Buffer.from(",");
 
+/** What the records of a page are called in it. */
+const LISTS = ["items", "events"] as const;
+
 interface List {
   readonly page: Readonly<Record<string, unknown>>;
   readonly name: string;
   readonly records: readonly unknown[];
 }
 
-/** The records of a page, which are its only array: its `items`, or its `events`. */
 function listIn(body: unknown): List | undefined {
-  if (typeof body !== "object" || body === null || Buffer.isBuffer(body)) return undefined;
+  if (typeof body !== "object" || body === null) return undefined;
   const page = body as Readonly<Record<string, unknown>>;
-  const arrays = Object.entries(page).filter(([, value]) => Array.isArray(value));
-  const [[name = "", records] = []] = arrays;
-  return arrays.length === 1 ? { page, name, records: records as readonly unknown[] } : undefined;
+  for (const name of LISTS) {
+    const records = page[name];
+    if (Array.isArray(records)) return { page, name, records };
+  }
+  return undefined;
 }

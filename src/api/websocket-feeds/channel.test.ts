@@ -68,7 +68,7 @@ function start(length = 0, turns = new SendingTurns(), snapshotLength = 0) {
   return { publish, restart, join, leave, state: () => state };
 }
 
-test("25 readers are sent to in each turn of five milliseconds, and what is published meanwhile goes in one write", async () => {
+test("25 readers are sent to in each turn of five milliseconds, and what is published meanwhile goes in one write", () => {
   const { publish, join } = start();
   const readers = Array.from({ length: 60 }, join);
   const [early, late] = [readers[0], readers[59]] as [FakeReader, FakeReader];
@@ -89,7 +89,7 @@ test("25 readers are sent to in each turn of five milliseconds, and what is publ
   expect(early.writes).toEqual(["snapshot:1", "2", "3 4"]);
 });
 
-test("less than 25 readers are sent to in a turn if that is a quarter of a mebibyte", async () => {
+test("less than 25 readers are sent to in a turn if that is a quarter of a mebibyte", () => {
   const { publish, join } = start(75_000);
   const readers = Array.from({ length: 6 }, join);
   const served = () => readers.filter(({ writes }) => writes.length > 1).length;
@@ -100,7 +100,7 @@ test("less than 25 readers are sent to in a turn if that is a quarter of a mebib
   expect(readers.map(({ writes }) => writes)).toEqual(new Array(6).fill(["snapshot:1", "2"]));
 });
 
-test("a turn is bounded for the readers of all channels together, which go on one reader at a time", async () => {
+test("a turn is bounded for the readers of all channels together, which go on one reader at a time", () => {
   const turns = new SendingTurns();
   const channels = Array.from({ length: 3 }, () => {
     const { publish, join } = start(0, turns);
@@ -128,10 +128,10 @@ test.each([
   expect(join().writes).toEqual([`snapshot:${most + 2}`]);
 });
 
-test("every reader gets every update once and in order, whenever it joins and whatever is missed", async () => {
+test("every reader gets every update once and in order, whenever it joins and whatever is missed", () => {
   const step = fc.constantFrom("publish", "restart", "join", "leave", "turn");
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 230 }), async (steps, many) => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 230 }), (steps, many) => {
       const { publish, restart, join, leave, state } = start();
       const readers = Array.from({ length: many }, join);
       for (const what of steps) {

@@ -14,11 +14,11 @@ export interface Sender {
 }
 
 /**
- * Between two turns. What is published meanwhile goes in one write: 250 readers are sent to twenty times a second, which takes a
- * fourth of the thread, however often the market changes.
+ * Between two turns. What is published meanwhile goes in one write: 250 readers are sent to twenty times a second, however often
+ * the market changes.
  */
 const TURN_MS = 5;
-/** Readers that are sent to in one turn, and bytes for all of them: a millisecond or two of work over TLS. */
+/** Readers that are sent to in one turn, and bytes for all of them. */
 const READERS_PER_TURN = 25;
 const BYTES_PER_TURN = 256 * 1024;
 

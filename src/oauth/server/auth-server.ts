@@ -131,7 +131,6 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   options.observe?.(server);
   server.addHook("onRequest", (request, reply, done) => {
     const why = unreadable(request.raw);
-    // Before its turn: by then what follows would have been parsed, and have the next one.
     if (why !== undefined) endConnection(request, reply);
     turns.runRead(request.ip, () => {
       begin(request, reply);

@@ -8,6 +8,7 @@
  * those connections that are not the few of an address or /48: a dozen at their pace would take all of the thread. What waits
  * for this one is taken in turn by address or /48, or who opens most would make all others wait.
  */
+import { QueuesInTurn } from "../../std/queues-in-turn.ts";
 import { networksOf } from "../limits/address.ts";
 
 /** What a connection takes of the thread, beside its TLS handshake: with a request that is rejected, and its end. */
@@ -131,8 +132,8 @@ class InTurn {
   #intervalMs = 0;
   #burst = 1;
   #nextAt = Number.NEGATIVE_INFINITY;
-  /** The network whose turn is next comes first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  /** By network. */
+  readonly #waiting = new QueuesInTurn<string, Waiting>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(now: () => number) {
@@ -146,15 +147,13 @@ class InTurn {
 
   /** When one more of this network would start, if each of those that wait now has others all the time. */
   expectedAt(network: string, now: number): number {
-    const own = this.#waiting.get(network);
-    const networks = this.#waiting.size + (own === undefined ? 1 : 0);
-    return this.#next(now) + (own?.length ?? 0) * networks * this.#intervalMs;
+    const own = this.#waiting.lengthOf(network);
+    const networks = this.#waiting.size + (own === 0 ? 1 : 0);
+    return this.#next(now) + own * networks * this.#intervalMs;
   }
 
   add(network: string, waiting: Waiting): void {
-    const queue = this.#waiting.get(network);
-    if (queue === undefined) this.#waiting.set(network, [waiting]);
-    else queue.push(waiting);
+    this.#waiting.add(network, waiting);
     this.#startDue();
   }
 
@@ -169,7 +168,7 @@ class InTurn {
         }, at - now).unref();
         return;
       }
-      const waiting = this.#takeOne();
+      const waiting = this.#waiting.next(({ connection }) => connection.destroyed);
       if (waiting === undefined) continue;
       this.#nextAt = at + this.#intervalMs;
       waiting.start();
@@ -178,17 +177,5 @@ class InTurn {
 
   #next(now: number): number {
     return Math.max(this.#nextAt, now - (this.#burst - 1) * this.#intervalMs);
-  }
-
-  /** @returns undefined when all of the first network are gone */
-  #takeOne(): Waiting | undefined {
-    const [first] = this.#waiting;
-    if (first === undefined) return undefined;
-    const [network, queue] = first;
-    let next = queue.shift();
-    while (next?.connection.destroyed === true) next = queue.shift();
-    this.#waiting.delete(network);
-    if (queue.length > 0) this.#waiting.set(network, queue);
-    return next;
   }
 }

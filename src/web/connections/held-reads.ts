@@ -1,5 +1,6 @@
 /** Connections that are not read for a while, or until they are closed: each for one reason or several, so they are counted. */
 import type { Socket } from "node:net";
+import { QueuesInTurn } from "../../std/queues-in-turn.ts";
 import { queueKey } from "../limits/address.ts";
 
 /**
@@ -9,10 +10,8 @@ import { queueKey } from "../limits/address.ts";
 const MOST_RELEASED = 4;
 
 const holds = new WeakMap<Socket, number>();
-/**
- * Released in earlier turns, by network; the one whose turn is next comes first. They count as held until it is their turn.
- */
-const released = new Map<string, Socket[]>();
+/** Released in earlier turns, by network. They count as held until it is their turn. */
+const released = new QueuesInTurn<string, Socket>();
 let releasedInTurn = 0;
 
 export const isHeld = (socket: Socket): boolean => (holds.get(socket) ?? 0) > 0;
@@ -26,25 +25,14 @@ export function holdReading(socket: Socket): void {
 export function releaseReading(socket: Socket): void {
   if (releasedInTurn === 0) setImmediate(beginTurn);
   releasedInTurn += 1;
-  if (releasedInTurn <= MOST_RELEASED) {
-    release(socket);
-    return;
-  }
-  const network = queueKey(socket.remoteAddress ?? "");
-  const waiting = released.get(network);
-  if (waiting === undefined) released.set(network, [socket]);
-  else waiting.push(socket);
+  if (releasedInTurn <= MOST_RELEASED) release(socket);
+  else released.add(queueKey(socket.remoteAddress ?? ""), socket);
 }
 
 function beginTurn(): void {
   releasedInTurn = 0;
   for (let left = MOST_RELEASED; left > 0; left -= 1) {
-    const [first] = released;
-    if (first === undefined) return;
-    const [network, sockets] = first;
-    const next = sockets.shift();
-    released.delete(network);
-    if (sockets.length > 0) released.set(network, sockets);
+    const next = released.next();
     if (next !== undefined) releaseReading(next);
   }
 }

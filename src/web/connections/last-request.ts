@@ -20,7 +20,10 @@ export const SHORT_BODY_BYTES = 64 * 1024;
 
 const last = new WeakMap<Socket, IncomingMessage>();
 
-/** Makes a request the last on its connection. */
+/**
+ * Makes a request the last on its connection. To be called before it waits for anything: what is behind it may be parsed
+ * meanwhile.
+ */
 export function endConnection({ raw }: FastifyRequest, reply: FastifyReply): void {
   last.set(raw.socket, raw);
   reply.header("connection", "close");

@@ -18,6 +18,7 @@ import { SHORT_BODY_BYTES } from "./last-request.ts";
 
 const PER_SECOND = 1_000;
 const PER_SECOND_OF_A_NETWORK = 250;
+const ALL = Symbol("all networks");
 const LONGEST_MS = 1_000;
 const SWEEP_MS = 1_000;
 /** Delayed rejections, about 10 KB each. */
@@ -30,10 +31,8 @@ type RejectedRequest = Pick<IncomingMessage, "socket" | "readableEnded" | "once"
 export class RejectionPace {
   readonly #now: () => number;
   readonly #mostDelayed: number;
-  /** When the last delayed connection is read again. */
-  #until = Number.NEGATIVE_INFINITY;
-  /** The same of each network. */
-  readonly #untilOf = new Map<string, number>();
+  /** When the last delayed connection is read again: of all together, and of each network. */
+  readonly #until = new Map<typeof ALL | string, number>();
   #sweptAt = Number.NEGATIVE_INFINITY;
   #delayed = 0;
 
@@ -50,13 +49,18 @@ export class RejectionPace {
    */
   next(network?: string, rejections = 1): number {
     const now = this.#now();
-    const wait = Math.max(this.#until - now, 0);
-    this.#until = now + Math.min(wait + (rejections * 1_000) / PER_SECOND, LONGEST_MS);
-    if (network === undefined) return wait;
     this.#sweep(now);
-    const ownWait = Math.max((this.#untilOf.get(network) ?? now) - now, 0);
-    this.#untilOf.set(network, now + Math.min(ownWait + (rejections * 1_000) / PER_SECOND_OF_A_NETWORK, LONGEST_MS));
-    return Math.max(wait, ownWait);
+    const wait = this.#take(ALL, rejections / PER_SECOND, now);
+    return network === undefined
+      ? wait
+      : Math.max(wait, this.#take(network, rejections / PER_SECOND_OF_A_NETWORK, now));
+  }
+
+  /** @returns the wait for those before it */
+  #take(of: typeof ALL | string, seconds: number, now: number): number {
+    const wait = Math.max((this.#until.get(of) ?? now) - now, 0);
+    this.#until.set(of, now + Math.min(wait + seconds * 1_000, LONGEST_MS));
+    return wait;
   }
 
   /**
@@ -94,7 +98,7 @@ export class RejectionPace {
   #sweep(now: number): void {
     if (now - this.#sweptAt < SWEEP_MS) return;
     this.#sweptAt = now;
-    for (const [network, until] of this.#untilOf) if (until <= now) this.#untilOf.delete(network);
+    for (const [of, until] of this.#until) if (until <= now) this.#until.delete(of);
   }
 }
 

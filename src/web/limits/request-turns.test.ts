@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { bodyCost, READ_COST, RequestTurns, WRITE_COST } from "./request-turns.ts";
+import { byteCost, READ_COST, RequestTurns, WRITE_COST } from "./request-turns.ts";
 
 test("of many requests that arrive together each turn takes some, and none is lost", async () => {
   const turns = new RequestTurns();
@@ -43,8 +43,8 @@ test("after a rest a turn has room again, and work that brings more work does no
 test.each([
   ["four reads", READ_COST, 4],
   ["sixteen writes", WRITE_COST, 16],
-  ["one of the largest bodies", bodyCost(65_536), 1],
-  ["four bodies of two KiB", bodyCost(2_048), 4],
+  ["one of the largest bodies", byteCost(65_536), 1],
+  ["four bodies of two KiB", byteCost(2_048), 4],
 ])("a turn takes %s", async (_, cost, count) => {
   const turns = new RequestTurns();
   let taken = 0;

@@ -4,6 +4,7 @@
  * turn: without this, a hundred connections of one caller would make all others wait for a hundred requests, again and
  * again. What waits is bounded by the connections and by how many requests each may have unanswered.
  */
+import { QueuesInTurn } from "../../std/queues-in-turn.ts";
 import { queueKey } from "./address.ts";
 
 /** What a turn takes, in writes: some milliseconds of work, of which others wait for two or three until they are answered. */
@@ -14,8 +15,8 @@ export const WRITE_COST = 1;
 /** From here to its answer a read occupies the thread for as long as four writes are until they are in their batch. */
 export const READ_COST = 4;
 
-/** Of a body: one of 64 KiB is read, decrypted, parsed and checked, and has a turn for itself. */
-export const bodyCost = (bytes: number): number => bytes / 512;
+/** Of what is long: a body of 64 KiB is read, decrypted, parsed and checked, and has a turn for itself. */
+export const byteCost = (bytes: number): number => bytes / 512;
 
 interface Waiting {
   readonly cost: number;
@@ -23,8 +24,8 @@ interface Waiting {
 }
 
 export class RequestTurns {
-  /** What waits, by caller; the caller whose turn is next comes first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  /** By caller. */
+  readonly #waiting = new QueuesInTurn<string, Waiting>();
   #left = PER_TURN;
   #next: NodeJS.Immediate | undefined;
 
@@ -36,9 +37,7 @@ export class RequestTurns {
       work();
       return;
     }
-    const queue = this.#waiting.get(caller);
-    if (queue === undefined) this.#waiting.set(caller, [{ cost, work }]);
-    else queue.push({ cost, work });
+    this.#waiting.add(caller, { cost, work });
   }
 
   /** Runs what costs as much as a read, such as a rejection, in the turn of the address that it comes from. */
@@ -50,18 +49,11 @@ export class RequestTurns {
     this.#next = undefined;
     this.#left = PER_TURN;
     while (this.#left > 0) {
-      const [first] = this.#waiting;
-      if (first === undefined) return;
-      this.#takeOne(...first);
+      const next = this.#waiting.next();
+      if (next === undefined) return;
+      this.#left -= next.cost;
+      next.work();
     }
     this.#next ??= setImmediate(() => this.#turn());
-  }
-
-  #takeOne(caller: string, queue: Waiting[]): void {
-    const next = queue.shift();
-    this.#waiting.delete(caller);
-    if (queue.length > 0) this.#waiting.set(caller, queue);
-    this.#left -= next?.cost ?? 0;
-    next?.work();
   }
 }

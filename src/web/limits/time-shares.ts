@@ -7,7 +7,7 @@ import { ThreadLoad } from "../../std/thread-load.ts";
 import { SpentTime } from "./spent-time.ts";
 
 /** Of the time of the thread. Beyond, who comes in between waits for several turns of one caller's work. */
-const BUSY = 0.6;
+const RESTS_ABOVE = 0.6;
 /** Of the time, for one caller. */
 const SHARE = 0.4;
 /** So much at once is not too much: a list now and then does not rest. */
@@ -28,6 +28,6 @@ export class TimeShares {
   restMs(caller: string, tookMs: number): number {
     const now = this.#now();
     this.#spent.spend(caller, tookMs, now, LONGEST_REST_MS);
-    return this.#load.utilization > BUSY ? Math.max(this.#spent.withinShareAt(caller) - now, 0) : 0;
+    return this.#load.utilization > RESTS_ABOVE ? Math.max(this.#spent.withinShareAt(caller) - now, 0) : 0;
   }
 }
