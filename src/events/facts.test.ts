@@ -30,7 +30,7 @@ test("within a batch come transfers, executions, what moved, and what became of 
     executions: [20n, 7n].map((id) => ({ id, customerId: acme })),
   };
   const customers = new Map(["desk", "shop"].map((id) => [id, acme])) as never;
-  const facts = factsOf([batch], { customers, states: new Map(), marketReaders: new Map() });
+  const facts = [...factsOf([batch], { customers, states: new Map(), marketReaders: new Map() })].flat();
   expect(facts.map(({ type, objectId }) => `${type} ${objectId}`)).toEqual([
     ...["transfer.wire_deposit.completed 1", "transfer.wire_deposit.completed 2"],
     ...["execution.created 7", "execution.created 20"],

@@ -96,24 +96,31 @@ export function customerOf(
   return customerId ?? (profileId && customers.get(profileId));
 }
 
-/** @param batches in order */
-export function factsOf(batches: readonly EventBatch[], { customers, states, marketReaders }: Known): Fact[] {
+/**
+ * Those of each batch, made when they are asked for.
+ * @param batches in order
+ */
+export function* factsOf(
+  batches: readonly EventBatch[],
+  { customers, states, marketReaders }: Known,
+): Generator<readonly Fact[], void> {
   const current = new Map(states);
-  return batches.flatMap((batch) => [
-    ...batch.transfers.toSorted((a, b) => (a.id < b.id ? -1 : 1)).flatMap(factsOfTransfer),
-    ...batch.executions
-      .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-      .map(({ id, customerId }) => recordFact(customerId, "execution.created", id.toString())),
-    ...versionsIn(batch).flatMap((version) => {
-      const customerId = customerOf(version, customers);
-      const state = stateAfter(version, current.get(objectKey(version)));
-      current.set(objectKey(version), state);
-      if (customerId === undefined) return [];
-      const { objectId, change } = version;
-      return typesOf(version).map((type) => ({ customerId, type, objectId, version: change.version, state }));
-    }),
-    ...marketChangesIn(batch).flatMap(([market, change]) => factsOfMarket(market, change, marketReaders)),
-  ]);
+  for (const batch of batches)
+    yield [
+      ...batch.transfers.toSorted((a, b) => (a.id < b.id ? -1 : 1)).flatMap(factsOfTransfer),
+      ...batch.executions
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+        .map(({ id, customerId }) => recordFact(customerId, "execution.created", id.toString())),
+      ...versionsIn(batch).flatMap((version) => {
+        const customerId = customerOf(version, customers);
+        const state = stateAfter(version, current.get(objectKey(version)));
+        current.set(objectKey(version), state);
+        if (customerId === undefined) return [];
+        const { objectId, change } = version;
+        return typesOf(version).map((type) => ({ customerId, type, objectId, version: change.version, state }));
+      }),
+      ...marketChangesIn(batch).flatMap(([market, change]) => factsOfMarket(market, change, marketReaders)),
+    ];
 }
 
 /** The markets that a batch halted or resumed, by code. */

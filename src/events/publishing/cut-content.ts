@@ -1,4 +1,5 @@
 /** Reads what lies between two cuts, and which cut can come next. */
+import { setImmediate as otherWork } from "node:timers/promises";
 import { readHeads } from "../../ledger/stored-batches.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
@@ -85,10 +86,26 @@ export async function contentOf(
   const ordered = inOrder(await withSteppedTypes(database, batches));
   const { marketReaders = await findMarketReaders(database, changedMarkets(ordered)) } = cut;
   const known = await readKnown(database, ordered, cut.number, remembered);
-  const facts = factsOf(ordered, { ...known, marketReaders });
+  const facts = await inSlices(factsOf(ordered, { ...known, marketReaders }));
   remembered?.note(facts);
   const lastAt = ordered.reduce((latest, { at }) => Math.max(latest, at), 0) as Instant;
   return { facts, marketReaders, lastAt: ordered.length === 0 ? undefined : lastAt };
+}
+
+/** Some milliseconds of work. A cut of a busy second has more than a thousand facts. */
+const SLICE = 50;
+
+/** Others' requests have their turn between the slices. */
+async function inSlices(parts: Iterable<readonly Fact[]>): Promise<Fact[]> {
+  const all: Fact[] = [];
+  let sliceEnd = SLICE;
+  for (const facts of parts) {
+    for (const fact of facts) all.push(fact);
+    if (all.length < sliceEnd) continue;
+    sliceEnd = all.length + SLICE;
+    await otherWork();
+  }
+  return all;
 }
 
 /** The codes of the markets that these batches halted or resumed, in order. */

@@ -8,7 +8,7 @@ import { QueuesInTurn } from "../../std/queues-in-turn.ts";
 import { queueKey } from "./address.ts";
 
 /** What a turn takes, in writes: some milliseconds of work, of which others wait for two or three until they are answered. */
-const PER_TURN = 16;
+const PER_TURN = 8;
 
 /** In writes, which arrive together to go into one batch of the ledger. */
 export const WRITE_COST = 1;
