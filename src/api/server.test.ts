@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { errorCodes } from "fastify";
 import { Type } from "typebox";
 import { afterEach, expect, test } from "vitest";
@@ -212,6 +212,57 @@ test("large bodies that are complete at the same time are parsed one in a turn",
   }
   expect(Math.max(...taken.map((one) => taken.filter((other) => other === one).length))).toBeLessThanOrEqual(2);
   await until("all have ended their turns", () => tookMs.length === 20);
+  for (const socket of sockets) socket.destroy();
+});
+
+test("requests that wait for their turn are forgotten when their connection ends", async () => {
+  let taken = 0;
+  toy = await startToyApi((api: Api) => {
+    const onRequest = async (): Promise<void> => void (taken += 1);
+    api.get("/read", { config: { scope: "public" }, schema: { hide: true }, onRequest }, async () => ({}));
+  });
+  let arrived = 0;
+  toy.api.server.on("request", ({ socket }) => {
+    arrived += 1;
+    if (arrived === 16) socket.destroy();
+  });
+  const socket = connect(Number(new URL(toy.url).port), "127.0.0.1").on("error", () => undefined);
+  socket.write("GET /read HTTP/1.1\r\nHost: toy\r\n\r\n".repeat(16));
+  await until("all have come", () => arrived === 16);
+  for (let turn = 0; turn < 30; turn += 1) await new Promise(setImmediate);
+  expect(taken).toBeLessThanOrEqual(6);
+});
+
+test("large bodies whose callers go while they wait for their turn free their places", async () => {
+  const largeBodies = new FairAdmission({ ...PATIENT, atOnce: 16, alone: 16, share: 16 });
+  toy = await startToyApi(
+    (api: Api) => {
+      const schema = { hide: true, body: Type.Object({ notes: Type.Array(Type.String()) }) };
+      api.post("/notes", { config: { scope: "public" }, schema }, async () => ({}));
+    },
+    { admissions: { ...createAdmissions(), largeBodies } },
+  );
+  const body = JSON.stringify({ notes: Array(60).fill("x".repeat(1_000)) });
+  const head = `POST /notes HTTP/1.1\r\nHost: toy\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const served: Socket[] = [];
+  let [received, most] = [0, 0];
+  toy.api.server.on("request", (request) => {
+    served.push(request.socket);
+    request.on("data", ({ length }: Buffer) => (received += length));
+  });
+  const endOnceSomeWait = (): void => {
+    most = Math.max(most, largeBodies.size);
+    if (most < 4) setImmediate(endOnceSomeWait);
+    else for (const one of served) one.destroy();
+  };
+  const sockets = Array.from({ length: 20 }, () => connect(Number(new URL(toy.url).port), "127.0.0.1"));
+  for (const socket of sockets) socket.on("error", () => undefined).write(head + body.slice(0, -1));
+  await until("all but their last bytes have come", () => received === 20 * (body.length - 1));
+  for (const socket of sockets) socket.write("}");
+  endOnceSomeWait();
+  await until("all connections have ended", () => served.every(({ destroyed }) => destroyed));
+  expect(most).toBeGreaterThanOrEqual(4);
+  await until("their places are free", () => largeBodies.size === 0);
   for (const socket of sockets) socket.destroy();
 });
 

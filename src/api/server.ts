@@ -41,7 +41,7 @@ import { endConnection, ignoreWhatFollows } from "../web/connections/last-reques
 import { isOverLimit, paceRejections } from "../web/connections/rejection-pace.ts";
 import { sharedBy, transport, trustOf } from "../web/connections/server-options.ts";
 import { sliceTlsWrites } from "../web/connections/sliced-tls-writes.ts";
-import { TrackedResponse } from "../web/connections/tracked-response.ts";
+import { responseTo, TrackedResponse } from "../web/connections/tracked-response.ts";
 import { boundResponses, createUnsentResponses, type UnsentByAccess } from "../web/connections/unsent-responses.ts";
 import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
@@ -181,7 +181,7 @@ export async function createApi(options: ApiOptions): Promise<Api> {
     // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request as FastifyRequest, reply as never);
-      turns.runRead(request.ip, () => handleError(error, request as FastifyRequest, reply as never));
+      turns.runRead(request.ip, () => handleError(error, request as FastifyRequest, reply as never), reply.raw);
     },
     clientErrorHandler: respondToClientError,
   });
@@ -280,12 +280,28 @@ async function turnOfLargeBody(
 ): Promise<void> {
   const caller = callerOf(request);
   if (!(await largeBodies.enter(caller))) throw atCapacity();
-  await new Promise<void>((parse) => turns.run(queueKey(request.ip), byteCost(bytes), parse));
+  try {
+    await turnToParse(request, bytes, turns);
+  } catch (error) {
+    largeBodies.leave(caller);
+    throw error;
+  }
   const startedMs = performance.now();
   // Until the thread has also checked and rejected it, or begun what it asks for. What others do in this turn of the event
   // loop is not this caller's.
   const leave = (): void => largeBodies.leave(caller, (performance.now() - startedMs) * LARGE_BODY_TIMES);
   queueMicrotask(() => process.nextTick(leave));
+}
+
+/** @throws Problem 503 when the caller has closed the connection before */
+function turnToParse({ raw, ip }: FastifyRequest, bytes: number, turns: RequestTurns): Promise<void> {
+  return new Promise<void>((parse, reject) => {
+    const gone = (): void => reject(unavailable("the caller has closed the connection"));
+    const response = responseTo(raw);
+    if (raw.socket.destroyed) return gone();
+    response?.once("close", gone);
+    turns.run(queueKey(ip), byteCost(bytes), parse, response);
+  });
 }
 
 /** All rejections of unauthenticated callers too: their rate allows a burst of 15,000. */
@@ -302,14 +318,15 @@ function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit, turn
     reply.headers(securityHeaders(baseUrl())).headers({ "cache-control": "no-store", "x-request-id": request.id });
     if (!request.is404) return done();
     // Rejected in turn, like what is served: others would wait for hundreds that arrive together.
-    turns.runRead(request.ip, () => {
+    const reject = (): void => {
       try {
         admit(request, reply, undefined);
         done(unknownRoute(request, routes.methodsOf(request.url)));
       } catch (error) {
         done(error as Error);
       }
-    });
+    };
+    turns.runRead(request.ip, reject, reply.raw);
   });
 }
 
@@ -374,7 +391,7 @@ const WRITES: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
 function inTurnByAddress(turns: RequestTurns, cost: number): onRequestHookHandler {
   // A long query is split and decoded, and its names are looked at.
-  return ({ ip, url }, _reply, done) => turns.run(queueKey(ip), cost + byteCost(url.length), done);
+  return ({ ip, url }, reply, done) => turns.run(queueKey(ip), cost + byteCost(url.length), done, reply.raw);
 }
 
 function rejectAtCapacity(rejectsWork: () => string | undefined): onRequestHookHandler {

@@ -49,6 +49,11 @@ async function start({ mostMib = 1_000, graceMs = 60_000, bytesPerSecond = 1, ap
     api.get("/page", { config: { scope: "transfer:read_transfer" }, schema: { hide: true } }, page);
     const schema = { hide: true };
     api.get("/text", { config: { scope: "transfer:read_transfer" }, schema }, async () => ({ text: TEXT }));
+    const late = { config: { scope: "transfer:read_transfer" as const }, schema: { hide: true } };
+    api.get("/late", late, async (_request, reply) => {
+      await until("the caller has gone", () => reply.raw.destroyed);
+      return page();
+    });
     api.get("/public-page", { config: { scope: "public" }, schema: { hide: true } }, page);
   };
   toy = await startToyApi(addPages, {
@@ -107,6 +112,15 @@ test("pages that wait behind one another on a connection count, and are forgotte
   await bytesWait(3);
   socket.destroy();
   await until("nothing waits", () => answers.bytes === 0);
+});
+
+test("a page that is made when its caller has gone is not kept", async () => {
+  await start();
+  const socket = deaf(REQUEST.replace("/page", "/late"));
+  socket.once("connect", () => setTimeout(() => socket.resetAndDestroy(), 50));
+  await until("the page is made", () => made === 1);
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  expect(answers.bytes).toBe(0);
 });
 
 test("what waits is counted in bytes, whatever its text", async () => {

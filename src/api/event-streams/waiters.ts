@@ -4,6 +4,7 @@ import type { FastifyRequest } from "fastify";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type { Events } from "../../events/events.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
+import { onceClosed } from "../../web/connections/tracked-response.ts";
 import { isLoopback, rateLimitKey } from "../../web/limits/address.ts";
 
 /** How many may wait in this process. */
@@ -70,13 +71,13 @@ export interface AwaitedNews {
 export function untilNews(
   events: Pick<Events, "onNews">,
   customerId: CustomerId,
-  response: Pick<ServerResponse, "once" | "off">,
+  response: Pick<ServerResponse, "destroyed" | "once" | "off">,
   stopping?: AbortSignal,
 ): AwaitedNews {
   const news = new WakeSignal();
   const notify = (): void => news.notify();
   const forget = events.onNews(customerId, notify);
-  response.once("close", notify);
+  onceClosed(response, notify);
   stopping?.addEventListener("abort", notify);
   if (stopping?.aborted === true) notify();
   return {

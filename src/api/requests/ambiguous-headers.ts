@@ -17,7 +17,7 @@ import { badRequest, Problem } from "../problems/problems.ts";
 /** In turn, like what is served. */
 export function rejectAmbiguousHeaders(api: Api, turns: RequestTurns): void {
   api.addHook("onRequest", (request, reply, done) => {
-    const reject = (problem: Problem): void => turns.runRead(request.ip, () => done(problem));
+    const reject = (problem: Problem): void => turns.runRead(request.ip, () => done(problem), reply.raw);
     const why = unreadable(request.raw);
     if (why !== undefined) {
       endConnection(request, reply);

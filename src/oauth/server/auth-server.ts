@@ -116,7 +116,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
     // A URL that cannot be decoded gets here before any hook.
     frameworkErrors: (error, request, reply) => {
       endConnection(request, reply);
-      turns.runRead(request.ip, () => void handleError(error, request, begin(request, reply)));
+      turns.runRead(request.ip, () => void handleError(error, request, begin(request, reply)), reply.raw);
     },
     clientErrorHandler: respondToClientError,
   });
@@ -132,11 +132,12 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
   server.addHook("onRequest", (request, reply, done) => {
     const why = unreadable(request.raw);
     if (why !== undefined) endConnection(request, reply);
-    turns.runRead(request.ip, () => {
+    const answer = (): void => {
       begin(request, reply);
       if (why === undefined) done();
       else rejectUnreadable(why, reply);
-    });
+    };
+    turns.runRead(request.ip, answer, reply.raw);
   });
   paceRejections(server, { isShared: sharedBy(trustedProxies), isPaced: (_request, status) => status >= 400 });
   const proven = new ProvenSecrets();

@@ -48,6 +48,19 @@ function closeUnanswered({ unanswered }: Connection): void {
   }
 }
 
+/** Acts when a response has been sent or its connection has broken: at once if it has, as then it emits `close` no more. */
+export function onceClosed(response: Pick<ServerResponse, "destroyed" | "once">, act: () => void): void {
+  if (response.destroyed) act();
+  else response.once("close", act);
+}
+
+/** @returns the response to a request, unless it has been closed */
+export function responseTo(request: IncomingMessage): ServerResponse | undefined {
+  for (const response of connections.get(request.socket)?.unanswered ?? [])
+    if (response.req === request) return response;
+  return undefined;
+}
+
 /** @returns the number of unanswered requests of the response's connection, including its own */
 export function countUnanswered(response: ServerResponse): number {
   assert(response instanceof TrackedResponse, "a server whose connections are bounded tracks its responses");

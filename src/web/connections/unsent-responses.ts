@@ -10,6 +10,7 @@
  */
 import { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { onceClosed } from "./tracked-response.ts";
 
 export interface UnsentBounds {
   /** Bytes, of all callers together. */
@@ -163,8 +164,9 @@ export function boundResponses(
     if (!answers.makeRoomFor(caller, bytes)) return done(rejection());
     // A text that waits takes two bytes for each unit, or three, and TLS keeps it in both forms. Bytes are what was counted.
     const sent = typeof payload === "string" && bytes > SMALL_BYTES ? Buffer.from(payload) : payload;
-    reply.raw.once(
-      "close",
+    // The caller may have gone while its request waited.
+    onceClosed(
+      reply.raw,
       answers.add(caller, bytes, () => socket.destroy()),
     );
     done(null, sent);

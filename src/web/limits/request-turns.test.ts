@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { byteCost, READ_COST, RequestTurns, WRITE_COST } from "./request-turns.ts";
@@ -38,6 +39,28 @@ test("after a rest a turn has room again, and work that brings more work does no
   await nextTurn();
   turns.run("a", READ_COST, () => (count += 1));
   expect(count).toBe(101);
+});
+
+test("what waits for a response that is closed meanwhile is not run, takes no room, and is not kept", async () => {
+  const turns = new RequestTurns();
+  const done: string[] = [];
+  const response = () =>
+    Object.assign(new EventEmitter().setMaxListeners(0), { destroyed: false }) as EventEmitter & { destroyed: boolean };
+  const [gone, stays, earlier] = [response(), response(), response()];
+  const add = (name: string, of: EventEmitter) => turns.run("a", WRITE_COST, () => done.push(name), of as never);
+  for (let i = 0; i < 8; i += 1) turns.run("a", WRITE_COST, () => undefined);
+  for (let i = 0; i < 100; i += 1) add("gone", gone);
+  for (let i = 0; i < 8; i += 1) add("stays", stays);
+  expect(gone.listenerCount("close")).toBe(100);
+  gone.destroyed = true;
+  gone.emit("close");
+  await nextTurn();
+  expect(done).toEqual(Array(8).fill("stays"));
+  expect(stays.listenerCount("close")).toBe(0);
+  earlier.destroyed = true;
+  add("closed before", earlier);
+  await nextTurn();
+  expect(done).toHaveLength(8);
 });
 
 test.each([

@@ -2,8 +2,10 @@
  * Spreads requests that arrive together over turns of the event loop, and takes them in turn by caller. Node hands over all
  * requests that a turn has read from its connections before it looks at anything else, and accepts one new connection in a
  * turn: without this, a hundred connections of one caller would make all others wait for a hundred requests, again and
- * again. What waits is bounded by the connections and by how many requests each may have unanswered.
+ * again. What waits is bounded by the connections and by how many requests each may have unanswered: when a connection ends,
+ * its requests are forgotten. They would take memory and turns, from a caller that opens the next one at once.
  */
+import type { ServerResponse } from "node:http";
 import { QueuesInTurn } from "../../std/queues-in-turn.ts";
 import { queueKey } from "./address.ts";
 
@@ -20,8 +22,11 @@ export const byteCost = (bytes: number): number => bytes / 512;
 
 interface Waiting {
   readonly cost: number;
-  readonly work: () => void;
+  /** Undefined once its caller has gone. */
+  work: (() => void) | undefined;
 }
+
+type Response = Pick<ServerResponse, "destroyed" | "once" | "off">;
 
 export class RequestTurns {
   /** By caller. */
@@ -29,30 +34,43 @@ export class RequestTurns {
   #left = PER_TURN;
   #next: NodeJS.Immediate | undefined;
 
-  /** Runs the work at once if nothing waits and the turn has room, else in one of the next turns. */
-  run(caller: string, cost: number, work: () => void): void {
+  /**
+   * Runs the work at once if nothing waits and the turn has room, else in one of the next turns.
+   * @param response without which the work is not run: once it has been closed
+   */
+  run(caller: string, cost: number, work: () => void, response?: Response): void {
+    if (response?.destroyed === true) return;
     this.#next ??= setImmediate(() => this.#turn());
     if (this.#waiting.size === 0 && this.#left > 0) {
       this.#left -= cost;
       work();
       return;
     }
-    this.#waiting.add(caller, { cost, work });
+    const forget = (): void => {
+      waiting.work = undefined;
+    };
+    const begin = (): void => {
+      response?.off("close", forget);
+      work();
+    };
+    const waiting: Waiting = { cost, work: begin };
+    response?.once("close", forget);
+    this.#waiting.add(caller, waiting);
   }
 
   /** Runs what costs as much as a read, such as a rejection, in the turn of the address that it comes from. */
-  runRead(address: string, work: () => void): void {
-    this.run(queueKey(address), READ_COST, work);
+  runRead(address: string, work: () => void, response?: Response): void {
+    this.run(queueKey(address), READ_COST, work, response);
   }
 
   #turn(): void {
     this.#next = undefined;
     this.#left = PER_TURN;
     while (this.#left > 0) {
-      const next = this.#waiting.next();
-      if (next === undefined) return;
-      this.#left -= next.cost;
-      next.work();
+      if (this.#waiting.size === 0) return;
+      const next = this.#waiting.next(({ work }) => work === undefined);
+      this.#left -= next?.cost ?? 0;
+      next?.work?.();
     }
     this.#next ??= setImmediate(() => this.#turn());
   }

@@ -3,6 +3,7 @@ import { type Static, Type } from "typebox";
 import type { Profiles } from "../../../customers/profiles/profiles.ts";
 import { type Exchange, ORDER_ANNOTATIONS, type OrderFilter, type OrderId } from "../../../exchange/exchange.ts";
 import type { ProfileId } from "../../../ledger/accounts.ts";
+import { onceClosed } from "../../../web/connections/tracked-response.ts";
 import { isBySeveral, releaseAdmission } from "../../access/request-admission.ts";
 import type { Api } from "../../api.ts";
 import {
@@ -111,7 +112,7 @@ const PLACE_REJECTIONS = [
 /** Aborts when the response was sent or the caller has disconnected. */
 function whenClosed(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  reply.raw.once("close", () => gone.abort());
+  onceClosed(reply.raw, () => gone.abort());
   return gone.signal;
 }
 
