@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type TestDatabase, testDatabase } from "../../../test/support/database.ts";
 import { unwrap } from "../../../test/support/results.ts";
+import type { Database } from "../../postgres/database.ts";
 import { systemClock } from "../../std/clock.ts";
 import { IdSource } from "../../std/id.ts";
 import type { CustomerId } from "../customer-id.ts";
@@ -21,8 +22,11 @@ beforeAll(async () => {
 afterAll(() => testing.close());
 
 const webhooksWith = (...encryptionKeys: readonly Uint8Array[]): Webhooks =>
+  webhooksOn(testing.database, encryptionKeys);
+
+const webhooksOn = (database: Database, encryptionKeys: readonly Uint8Array[] = []): Webhooks =>
   new Webhooks({
-    database: testing.database,
+    database,
     clock: systemClock,
     ids,
     encryptionKeys,
@@ -71,6 +75,31 @@ test("a webhook that was deleted since it was read has none, and is left out", a
   const { opened, unreadable } = await secrets.open([deleted, kept]);
   expect([opened.map(({ id }) => id), unreadable]).toEqual([[kept.id], []]);
   await remove(kept);
+});
+
+test("a webhook that was changed since it was read is left out: its secret is not for the receiver that it had", async () => {
+  const former = await created("moved");
+  const settings = { ...former, url: "https://other.example/", receiverAccess: former.receiverAccess };
+  const caller = { operator: "olga", operation: "webhook set" };
+  unwrap(
+    await webhooksWith().update(customerId, former.id, { ...settings, receiverSecret: "for the other one" }, caller),
+  );
+  const secrets = new WebhookSecrets({ database: testing.database, clock: systemClock, ids, encryptionKeys: [] });
+  expect(await secrets.open([former])).toEqual({ opened: [], unreadable: [] });
+  // A change between the two reads.
+  const reads: string[] = [];
+  const changing = async (text: string) => {
+    reads.push(text);
+    if (text.includes("from webhook_secret") && reads.length === 2)
+      unwrap(await webhooksWith().update(customerId, former.id, { ...settings, receiverSecret: "newest" }, caller));
+  };
+  const rows = async (text: string, values: readonly unknown[]) => {
+    await changing(text);
+    return testing.database.rows(text, values);
+  };
+  const found = await webhooksOn({ rows } as never).findDeliverable(customerId, former.id);
+  expect([found?.url, found?.receiverSecret, reads.length]).toEqual(["https://other.example/", "newest", 4]);
+  unwrap(await webhooksWith().delete(customerId, former.id, caller));
 });
 
 test("more than a page of them is encrypted anew", async () => {

@@ -4,7 +4,14 @@ import { CannotDecrypt, isEncrypted, type SecretLabel, StorageEncryption } from 
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { IdSource, Uuid } from "../../std/id.ts";
 import { generateV1, generateV1a, readSigningSecret } from "./signing-secrets.ts";
-import { pageSecrets, readSecrets, type SecretKind, type StoredSecret, setSecret } from "./store.ts";
+import {
+  pageSecrets,
+  readSecrets,
+  type SecretKind,
+  type SecretOfVersion,
+  type StoredSecret,
+  setSecret,
+} from "./store.ts";
 import type { DeliverableWebhook, ReceiverAccess, Webhook, WebhookId } from "./webhook.ts";
 
 type NewSecret = Omit<StoredSecret, "expiresAt">;
@@ -65,16 +72,19 @@ export class WebhookSecrets {
     return { id, webhookId, kind, secret, publicKey };
   }
 
-  /** Leaves out those that were deleted meanwhile, with all their secrets. */
+  /**
+   * Leaves out those that were deleted or changed since they were read: the secret for a receiver must never be shown to one
+   * that the webhook had before.
+   */
   async open(webhooks: readonly Webhook[]): Promise<{ opened: DeliverableWebhook[]; unreadable: UnreadableWebhook[] }> {
     const opened: DeliverableWebhook[] = [];
     const unreadable: UnreadableWebhook[] = [];
     if (webhooks.length === 0) return { opened, unreadable };
-    const storedOf = new Map(webhooks.map(({ id }) => [id, [] as StoredSecret[]]));
+    const storedOf = new Map(webhooks.map(({ id }) => [id, [] as SecretOfVersion[]]));
     for (const secret of await readSecrets(this.#database, [...storedOf.keys()]))
       storedOf.get(secret.webhookId)?.push(secret);
     for (const webhook of webhooks) {
-      const stored = storedOf.get(webhook.id) ?? [];
+      const stored = (storedOf.get(webhook.id) ?? []).filter((one) => one.webhookVersion === webhook.version);
       if (stored.length === 0) continue;
       try {
         const secrets: OpenedSecret[] = [];

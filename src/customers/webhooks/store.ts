@@ -278,13 +278,19 @@ export async function insertSecrets(
   );
 }
 
+/** A secret with the version of its webhook that has it. */
+export interface SecretOfVersion extends StoredSecret {
+  readonly webhookVersion: bigint;
+}
+
 /** Of each webhook the newest first. */
-export async function readSecrets(database: Queryable, ids: readonly WebhookId[]): Promise<StoredSecret[]> {
-  const rows = await database.rows<SecretRow>(
-    `select ${SECRET} from webhook_secret where webhook_id = any($1) order by created_at desc, id desc`,
+export async function readSecrets(database: Queryable, ids: readonly WebhookId[]): Promise<SecretOfVersion[]> {
+  const rows = await database.rows<SecretRow & { webhook_version: string }>(
+    `select ${SECRET}, (select version::text from webhook where webhook.id = webhook_id) as webhook_version
+       from webhook_secret where webhook_id = any($1) order by created_at desc, id desc`,
     [ids],
   );
-  return rows.map(secretOf);
+  return rows.map((row) => ({ ...secretOf(row), webhookVersion: BigInt(row.webhook_version) }));
 }
 
 const SECRET = "id, webhook_id, kind, secret, public_key, expires_at";

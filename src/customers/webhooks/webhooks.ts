@@ -48,6 +48,8 @@ export type { DeliverableWebhook, Webhook, WebhookId, WebhookSettings } from "./
 
 /** Of a customer, disabled ones included. */
 const MOST_WEBHOOKS = 100;
+/** Of a webhook and its secrets, until both are of one version. */
+const MOST_READS = 10;
 
 export const LONGEST_OVERLAP_MS = 7 * 86_400_000;
 
@@ -263,13 +265,20 @@ export class Webhooks {
     return { active: new Set(versions.keys()), changed: opened, unreadable };
   }
 
-  /** One with its secrets, whether it is active or not. @throws CannotDecrypt */
+  /**
+   * One with its secrets, whether it is active or not.
+   * @throws CannotDecrypt
+   * @throws Unavailable when it has changed each time that it was read
+   */
   async findDeliverable(customerId: CustomerId, id: WebhookId): Promise<DeliverableWebhook | undefined> {
-    const webhook = await findWebhook(this.#database, customerId, id);
-    if (webhook === undefined) return undefined;
-    const { opened, unreadable } = await this.#secrets.open([webhook]);
-    for (const { error } of unreadable) throw error;
-    return opened[0];
+    for (let reads = 0; reads < MOST_READS; reads += 1) {
+      const webhook = await findWebhook(this.#database, customerId, id);
+      if (webhook === undefined) return undefined;
+      const { opened, unreadable } = await this.#secrets.open([webhook]);
+      for (const { error } of unreadable) throw error;
+      if (opened[0] !== undefined) return opened[0];
+    }
+    throw new Unavailable("the webhook is being changed again and again: try later");
   }
 
   /**
