@@ -96,6 +96,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
     report(address, why);
   });
   server.on("secureConnection", (socket: Socket) => {
+    endReading(socket);
     if (socket.remoteAddress === undefined) socket.destroy();
     noteFloodReport(socket, noteFlood);
     openConnections.noteSecure(socket);
@@ -124,8 +125,14 @@ function startOf(server: Server): (socket: Socket) => void {
   const events: EventEmitter = server;
   for (const listener of listeners) events.on(STARTED, listener);
   return (socket) => {
+    endReading(socket);
     if (!socket.destroyed) events.emit(STARTED, socket);
   };
+}
+
+/** When a connection closes, Node frees its parser for another one: what is still buffered must not get there. */
+function endReading(socket: Socket): void {
+  socket.prependOnceListener("close", () => socket.removeAllListeners("data"));
 }
 
 const FLOODED = "too many requests at once on a connection";

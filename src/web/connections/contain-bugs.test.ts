@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { connect } from "node:net";
-import { afterEach, expect, test, vi } from "vitest";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { FeedClient } from "../../../test/support/exchange/feed-client.ts";
 import { ToyFeed } from "../../../test/support/exchange/toy-feed.ts";
@@ -8,7 +9,9 @@ import { sendRaw, statusesIn } from "../../../test/support/http/raw-connection.t
 import { startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
 import { type FeedEvent, feedRoutes } from "../../api/websocket-feeds/feeds.ts";
+import { boundConnections } from "./connections.ts";
 import { containBugs } from "./contain-bugs.ts";
+import { TrackedResponse } from "./tracked-response.ts";
 
 let toy: ToyApi;
 const bugs: unknown[] = [];
@@ -46,7 +49,9 @@ test("a bug in any event of a connection ends that connection and no other", asy
   }
   server.prependOnceListener("upgrade", ({ socket }) => socket.on("data", fail));
   expect(statusesIn(await sendRaw(toy.url, handshake, 1, Buffer.from([0x89, 0x80, 0, 0, 0, 0])))).toEqual([101]);
-  expect(bugs).toEqual(new Array(6).fill(new Error("a bug")));
+  server.prependOnceListener("connection", (socket) => process.nextTick(() => socket.on("data", fail)));
+  expect(await sendRaw(toy.url, GET)).toBe("");
+  expect(bugs).toEqual(new Array(7).fill(new Error("a bug")));
 });
 
 test("a bug in what a reader of a feed is sent ends that reader and no other", async () => {
@@ -65,4 +70,19 @@ test("a bug in what a reader of a feed is sent ends that reader and no other", a
   await until("the other goes on", () => other.messages.length === 2);
   expect(gone.filter(({ kind }) => kind === "reader_gone")).toEqual([{ kind: "reader_gone", sentAway: "bug" }]);
   expect(toy.logged.map(({ msg }) => msg)).toContain("a bug ended the connection of a feed reader");
+});
+
+test("what is buffered of a connection that closes does not get to its parser, which another one may have by then", async () => {
+  const server = createServer({ ServerResponse: TrackedResponse }, (_request, response) => void response.end());
+  boundConnections(server, { most: 5, isShared: () => false, onDropped: () => undefined });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const caller = connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => undefined);
+  const [socket] = (await once(server, "connection")) as [Socket];
+  await until("its parser listens", () => socket.listenerCount("data") > 1);
+  socket.destroy();
+  await once(socket, "close");
+  expect(socket.listenerCount("data")).toBe(0);
+  caller.destroy();
 });

@@ -9,12 +9,14 @@ import { Socket } from "node:net";
 
 type OnBug = (error: unknown) => void;
 
-/** Closes the connection that an event of the server concerns when a listener throws. */
+/** With these a server has a new connection, whose own events are Node's parser's, and after an upgrade ours. */
+const CONNECTED: ReadonlySet<string | symbol> = new Set(["connection", "secureConnection"]);
+
+/** Closes the connection that an event of the server, or its own, concerns when a listener throws. */
 export function containBugs(server: EventEmitter, onBug: OnBug): void {
   contain(server, onBug, (event, args) => {
     const socket = args.map(socketOf).find((found) => found !== undefined);
-    // After an upgrade our own listeners read the socket.
-    if (event === "upgrade" && socket !== undefined) contain(socket, onBug, () => socket);
+    if (CONNECTED.has(event) && socket !== undefined) contain(socket, onBug, () => socket);
     return socket;
   });
 }
