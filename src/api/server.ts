@@ -41,7 +41,7 @@ import { endConnection, ignoreWhatFollows } from "../web/connections/last-reques
 import { isOverLimit, paceRejections } from "../web/connections/rejection-pace.ts";
 import { sharedBy, transport, trustOf } from "../web/connections/server-options.ts";
 import { sliceTlsWrites } from "../web/connections/sliced-tls-writes.ts";
-import { responseTo, TrackedResponse } from "../web/connections/tracked-response.ts";
+import { onceClosed, responseTo, TrackedResponse } from "../web/connections/tracked-response.ts";
 import { boundResponses, createUnsentResponses, type UnsentByAccess } from "../web/connections/unsent-responses.ts";
 import { type Dialect, OWN_DIALECT } from "../web/dialect/dialect.ts";
 import { reduceForwardedFor } from "../web/forwarded-for.ts";
@@ -87,7 +87,7 @@ import { KnownRoutes } from "./known-routes.ts";
 import { documentRoutes } from "./openapi/openapi.ts";
 import { type DemoClient, referencePage } from "./openapi/reference-page.ts";
 import { problemPages } from "./problems/problem-pages.ts";
-import { notFound, Problem, problemBody, unavailable } from "./problems/problems.ts";
+import { callerHasGone, notFound, Problem, problemBody, unavailable } from "./problems/problems.ts";
 import { requestIdOf } from "./request-id.ts";
 import { rejectAmbiguousBody, rejectAmbiguousHeaders } from "./requests/ambiguous-headers.ts";
 import { readJson, unparsedQuery } from "./requests/body-reader.ts";
@@ -296,10 +296,10 @@ async function turnOfLargeBody(
 /** @throws Problem 503 when the caller has closed the connection before */
 function turnToParse({ raw, ip }: FastifyRequest, bytes: number, turns: RequestTurns): Promise<void> {
   return new Promise<void>((parse, reject) => {
-    const gone = (): void => reject(unavailable("the caller has closed the connection"));
-    const response = responseTo(raw);
+    const gone = (): void => reject(callerHasGone());
     if (raw.socket.destroyed) return gone();
-    response?.once("close", gone);
+    const response = responseTo(raw);
+    if (response !== undefined) onceClosed(response, gone);
     turns.run(queueKey(ip), byteCost(bytes), parse, response);
   });
 }

@@ -12,6 +12,8 @@ let strangers: UnsentResponses;
 let cutOff: number;
 /** How often the database would have been asked. */
 let made: number;
+/** Whether the page has been asked for whose caller goes before it is made. */
+let asked: boolean;
 const sockets: Socket[] = [];
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -37,7 +39,7 @@ interface Bounds {
 }
 
 async function start({ mostMib = 1_000, graceMs = 60_000, bytesPerSecond = 1, apart }: Bounds = {}): Promise<void> {
-  [made, cutOff] = [0, 0];
+  [made, cutOff, asked] = [0, 0, false];
   const room = () => new UnsentResponses({ most: mostMib * MIB, graceMs, bytesPerSecond });
   answers = room();
   strangers = apart ? room() : answers;
@@ -51,6 +53,7 @@ async function start({ mostMib = 1_000, graceMs = 60_000, bytesPerSecond = 1, ap
     api.get("/text", { config: { scope: "transfer:read_transfer" }, schema }, async () => ({ text: TEXT }));
     const late = { config: { scope: "transfer:read_transfer" as const }, schema: { hide: true } };
     api.get("/late", late, async (_request, reply) => {
+      asked = true;
       await until("the caller has gone", () => reply.raw.destroyed);
       return page();
     });
@@ -117,7 +120,8 @@ test("pages that wait behind one another on a connection count, and are forgotte
 test("a page that is made when its caller has gone is not kept", async () => {
   await start();
   const socket = deaf(REQUEST.replace("/page", "/late"));
-  socket.once("connect", () => setTimeout(() => socket.resetAndDestroy(), 50));
+  await until("it is asked for", () => asked);
+  socket.resetAndDestroy();
   await until("the page is made", () => made === 1);
   for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
   expect(answers.bytes).toBe(0);

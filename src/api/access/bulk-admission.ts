@@ -6,7 +6,7 @@
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from "fastify";
 import { must } from "../../std/assert.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
-import { unavailable } from "../problems/problems.ts";
+import { callerHasGone, unavailable } from "../problems/problems.ts";
 import { callerOf } from "./guard.ts";
 import type { AdmitMore } from "./rate-limiting.ts";
 
@@ -94,7 +94,7 @@ export class BulkAdmission {
       return;
     }
     turnstile.leave(caller);
-    throw unavailable("the caller has closed the connection");
+    throw callerHasGone();
   }
 
   #count(request: FastifyRequest, requests: number): void {

@@ -7,7 +7,7 @@ import type { ThreadLoad } from "../../std/thread-load.ts";
 import type { UnsentByAccess, UnsentResponses } from "../../web/connections/unsent-responses.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { TimeShares } from "../../web/limits/time-shares.ts";
-import { type Problem, unavailable } from "../problems/problems.ts";
+import { callerHasGone, type Problem, unavailable } from "../problems/problems.ts";
 import { serializePage } from "../requests/serialize-page.ts";
 import { callerOf } from "./guard.ts";
 
@@ -161,7 +161,7 @@ export function admitted(
     };
     await request.enterAgain();
     try {
-      if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
+      if (reply.raw.destroyed) throw callerHasGone();
       // Within the slot: what is serialised at once is bounded with what is read at once.
       const sent = await serializePage(await handler.call(this, request, reply), reply);
       mostMs = mostMsOf(request, sent);

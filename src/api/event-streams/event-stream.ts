@@ -12,6 +12,7 @@ import type { EventFilter, EventPage } from "../../events/events.ts";
 import { pause, restMs } from "../../std/pause.ts";
 import { BUSY, ThreadLoad } from "../../std/thread-load.ts";
 import { progressOf } from "../../web/connections/sliced-tls-writes.ts";
+import { onceClosed } from "../../web/connections/tracked-response.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { releaseAdmission } from "../access/request-admission.ts";
 import type { Api } from "../api.ts";
@@ -169,12 +170,10 @@ class Streams {
       leave();
       this.#options.onCount?.(this.#all.size);
     };
-    // Before anything is awaited: the caller may leave meanwhile.
-    reply.raw.once("close", end);
     this.#all.add(stream);
     this.#options.onCount?.(this.#all.size);
-    // While its `default` was looked up.
-    if (reply.raw.destroyed) end();
+    // Before anything is awaited: the caller may leave meanwhile, or has left while its `default` was looked up.
+    onceClosed(reply.raw, end);
     try {
       const { last } = await events.bounds(customerId);
       const after = afterOf(request, query) ?? last;

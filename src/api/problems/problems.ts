@@ -76,6 +76,9 @@ export const notFound = (detail: string): Problem => new Problem(404, detail);
 export const unavailable = (detail: string, cause?: unknown): Problem =>
   new Problem(503, detail, { headers: { "retry-after": "1" }, cause });
 
+/** Ends the work for a response that nobody will read. */
+export const callerHasGone = (): Problem => unavailable("the caller has closed the connection");
+
 export interface ProblemContext {
   readonly baseUrl: string;
   readonly requestId: string;

@@ -5,7 +5,7 @@
  */
 import { setImmediate as otherWork } from "node:timers/promises";
 import type { FastifyReply, RouteHandlerMethod } from "fastify";
-import { unavailable } from "../problems/problems.ts";
+import { callerHasGone } from "../problems/problems.ts";
 
 /** Records of up to ten kilobytes each. A longer page blocks the event loop for milliseconds. */
 const SLICE = 25;
@@ -31,7 +31,7 @@ export async function serializePage(body: unknown, reply: FastifyReply): Promise
     const some = records.slice(from, from + SLICE);
     slices.push(Buffer.from(serialize({ ...page, [name]: some }).slice(head.length, -tail.length)));
     await otherWork();
-    if (reply.raw.destroyed) throw unavailable("the caller has closed the connection");
+    if (reply.raw.destroyed) throw callerHasGone();
   }
   return Buffer.concat([...slices, Buffer.from(tail)]);
 }

@@ -36,7 +36,7 @@ export class RequestTurns {
 
   /**
    * Runs the work at once if nothing waits and the turn has room, else in one of the next turns.
-   * @param response without which the work is not run: once it has been closed
+   * @param response once it has been closed the work is not run any more
    */
   run(caller: string, cost: number, work: () => void, response?: Response): void {
     if (response?.destroyed === true) return;
