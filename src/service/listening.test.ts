@@ -2,13 +2,15 @@ import dns from "node:dns";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import { fastify } from "fastify";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../test/support/free-port.ts";
 import { readCertificate } from "../../test/support/http/certificate.ts";
+import { until } from "../../test/support/until.ts";
 import { readConfig } from "./config/config.ts";
 import { StartupError } from "./core.ts";
 import { writeReadyFile } from "./data-directory.ts";
@@ -181,6 +183,27 @@ test("closing does not wait for connections whose TLS handshake does not end", a
   const ended = once(socket.resume(), "close");
   await close(server as never, 100);
   await ended;
+});
+
+test("of a connection with TLS the upper one is destroyed first", async () => {
+  const server = fastify({ https: readCertificate() });
+  const port = await listen(server as never, OF_NODE);
+  const destroyed: string[] = [];
+  const note = (name: string) => (socket: Socket) => {
+    const destroy = socket.destroy.bind(socket);
+    socket.destroy = (error) => {
+      if (!socket.destroyed) destroyed.push(name);
+      return destroy(error);
+    };
+  };
+  server.server.on("connection", note("lower")).on("secureConnection", note("upper"));
+  const caller = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false }).on("error", () => undefined);
+  caller.write("GET / HT");
+  const [socket] = (await once(server.server, "secureConnection")) as [Socket];
+  await until("the request has begun", () => socket.bytesRead > 0);
+  await close(server as never, 100);
+  expect(destroyed).toEqual(["upper", "lower"]);
+  caller.destroy();
 });
 
 test("an address is formatted as a URL", () => {

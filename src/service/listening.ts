@@ -77,16 +77,21 @@ export async function checkPorts(config: Config): Promise<void> {
   if (lines.size > 0 && (await findServiceProcess(config.dataDir)) === undefined) throw new StartupError(...lines);
 }
 
-/** All connections of a server: Node's own list has none whose TLS handshake has not ended, or whose turn has not come. */
+/**
+ * All connections of a server: Node's own list has none whose TLS handshake has not ended, or whose turn has not come. With
+ * TLS a connection is two, of which the upper one comes later and has to be destroyed first (`OpenConnections`).
+ */
 const accepted = new WeakMap<Server, Set<Socket>>();
 
 function followConnections(server: Server): void {
   const sockets = new Set<Socket>();
   accepted.set(server, sockets);
-  server.on("connection", (socket: Socket) => {
+  const follow = (socket: Socket): void => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-  });
+  };
+  server.on("connection", follow);
+  server.on("secureConnection", follow);
 }
 
 /**
@@ -131,7 +136,7 @@ export async function listen(
  */
 export async function close(server: Pick<FastifyInstance | Api, "close" | "server">, limitMs: number): Promise<void> {
   const timer = setTimeout(() => {
-    for (const socket of accepted.get(server.server) ?? []) socket.destroy();
+    for (const socket of [...(accepted.get(server.server) ?? [])].reverse()) socket.destroy();
   }, limitMs);
   await server.close().finally(() => clearTimeout(timer));
 }

@@ -1,10 +1,14 @@
 /** What ends and blocks those who flood a server with requests. */
 import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { readCertificate } from "../../../test/support/http/certificate.ts";
 import { arrive, FLOODED, REQUEST, silentServer } from "../../../test/support/http/bounded-server.ts";
+import { seeAddress } from "../../../test/support/http/from-elsewhere.ts";
 import { until } from "../../../test/support/until.ts";
 import { Floods } from "./flood-blocks.ts";
+import { reportFlood } from "./flood-reports.ts";
 import { noteValidToken } from "./open-connections.ts";
 
 afterEach(() => void vi.useRealTimers());
@@ -71,6 +75,30 @@ test("a customer that floods loses its other connections from there, and a neigh
   for (const flooding of sockets.slice(0, 3)) flooding.push(REQUEST.repeat(17));
   await vi.waitUntil(() => sockets.slice(0, 5).every(({ destroyed }) => destroyed));
   expect(sockets.at(-1)?.destroyed).toBe(false);
+});
+
+test("a TLS connection that ends because its address floods keeps its parser until Node has read what is buffered", async () => {
+  const { server, asked } = silentServer(readCertificate());
+  seeAddress(server, "203.0.113.9");
+  const secured: Socket[] = [];
+  server.on("secureConnection", (socket: Socket) => void secured.push(socket));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const to = { port: (server.address() as AddressInfo).port, host: "127.0.0.1", rejectUnauthorized: false };
+  const [flooding, reading] = [1, 2].map(() => connectTls(to).on("error", () => {}));
+  onTestFinished(() => {
+    for (const socket of [flooding, reading]) socket?.destroy();
+  });
+  await until("both are secure", () => secured.length === 2);
+  server.once("request", ({ socket }: { socket: Socket }) => {
+    const other = secured.find((one) => one !== socket) as Socket;
+    for (let floods = 1; floods <= 3; floods += 1) reportFlood(other, FLOODED);
+    // And for a reason of its own. Without the connection below it, it would close at once.
+    socket.destroy();
+  });
+  reading?.write(REQUEST.repeat(2));
+  await until("it is closed", () => reading?.destroyed === true);
+  expect([asked(), flooding?.destroyed]).toEqual([1, false]);
 });
 
 test("a flood blocks the IPv6 network of 64 bits that it comes from, and none beside it", async () => {

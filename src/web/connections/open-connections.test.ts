@@ -35,6 +35,22 @@ test("a flood ends the connections of its address on which no token was used, or
   expect(connections.othersOfFlood(flooding, "192.0.2.1")).toEqual([unknown, own]);
 });
 
+test("of connections with TLS the upper one ends, not the accepted one below it", () => {
+  const connections = new OpenConnections(4);
+  const add = (address: string, port: number): [Socket, Socket] => {
+    const [lower, upper] = [socketOf(address, port), socketOf(address, port)];
+    expect(connections.add(address, lower, () => undefined)).toBe(true);
+    connections.noteSecure(upper);
+    return [lower, upper];
+  };
+  const [lower, upper] = add("192.0.2.1", 1);
+  const [flooding] = add("192.0.2.1", 2);
+  expect(connections.othersOfFlood(flooding, "192.0.2.1")).toEqual([upper]);
+  // With a fourth one there is no room.
+  for (const other of [2, 3, 4]) add(`192.0.2.${other}`, 3);
+  expect([lower.destroyed, upper.destroyed]).toEqual([false, true]);
+});
+
 test("an address has 500, though many more are left", () => {
   const connections = new OpenConnections(10_000);
   const has = (address: string, count: number): boolean =>

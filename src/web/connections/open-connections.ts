@@ -10,8 +10,11 @@ import { awaitsCaller } from "./tracked-response.ts";
 
 interface Open {
   readonly address: string;
-  /** The accepted connection, and the one that carries requests. With TLS these are two objects. */
-  readonly socket: Socket;
+  /**
+   * The connection that carries requests. With TLS it is not the accepted one, which lies below it and is not to be destroyed
+   * itself: Node would then emit the "close" of the upper one in the midst of its `destroy`, and free its parser while that
+   * is at work.
+   */
   carrier: Socket;
   /** Frees its place. */
   readonly leave: () => void;
@@ -52,12 +55,12 @@ export class OpenConnections {
       const idle = this.#findIdle(address);
       if (idle === undefined) return false;
       idle.leave();
-      idle.socket.destroy();
+      idle.carrier.destroy();
       ended(idle.address);
     }
     const peer = peerOf(socket);
     const open: Open = {
-      ...{ address, socket, carrier: socket },
+      ...{ address, carrier: socket },
       leave: () => {
         free();
         this.#open.delete(open);
@@ -98,7 +101,7 @@ export class OpenConnections {
     const isOther = ({ carrier }: Open): boolean => known.has(carrier) && known.get(carrier) !== customer;
     return [...this.#open]
       .filter((open) => open !== own && networksOf(open.address).includes(network) && !isOther(open))
-      .map((open) => open.socket);
+      .map((open) => open.carrier);
   }
 }
 
