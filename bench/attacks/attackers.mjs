@@ -14,6 +14,7 @@ const counts = { opened: 0, closed: 0, rejected: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
 const TRICKLE_MS = 1_000;
 const READ_BYTES = 64;
+const RESET_MS = 100;
 
 const ends = performance.now() + seconds * 1_000;
 const open = new Set();
@@ -270,6 +271,11 @@ const KINDS = {
   candles: (socket) =>
     askAgain(socket, ask("/v2/markets/BTCUSD/historical-prices?increment=ONE_MINUTE", [authorization])),
   deactivations: (socket) => askAgain(socket, DEACTIVATION),
+  // As many requests, and as long, as a connection may have. The responses are not read, so that it ends with a reset.
+  resets: (socket) => {
+    socket.pause().write(PUBLIC_QUERY.repeat(16));
+    setTimeout(() => socket.destroy(), RESET_MS);
+  },
   "slow-groups": (socket) => read(socket, () => socket.destroy()).write(SLOW_HELLO),
 };
 

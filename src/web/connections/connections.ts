@@ -8,7 +8,7 @@
  * for a while.
  */
 import type { EventEmitter } from "node:events";
-import type { RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
@@ -49,8 +49,19 @@ export interface Dropped {
 const REPORT_INTERVAL_MS = 10_000;
 /** Unanswered requests of one connection. Clients that pipeline at all are rare, and none pipelines many requests. */
 const MOST_UNANSWERED = 16;
-/** Pipelined requests of one address; four times as many of an IPv6 network of 48 bits. Node starts all requests of one read in the same turn of the event loop. */
+/**
+ * Pipelined requests of one address; four times as many of an IPv6 network of 48 bits. Node starts all requests of one read in
+ * the same turn of the event loop, and those with long heads take memory: 60 KB count as 15 requests.
+ */
 const MOST_BEHIND = 128;
+const BYTES_OF_ONE = 4_096;
+
+/** In requests with short heads. */
+function weightOf({ url = "", rawHeaders }: IncomingMessage): number {
+  let bytes = url.length;
+  for (const { length } of rawHeaders) bytes += length;
+  return Math.max(1, Math.ceil(bytes / BYTES_OF_ONE));
+}
 
 /** @param server one whose responses are of the class `TrackedResponse` */
 export function boundConnections(server: Server, bounds: ConnectionBounds): void {
@@ -193,7 +204,7 @@ function boundRequests(
   }) satisfies RequestListener);
 }
 
-/** Counts pipelined requests by address: those that arrived behind an unanswered one on their connection. */
+/** Counts pipelined requests by address, in requests with short heads: those that arrived behind an unanswered one on their connection. */
 class Behind {
   readonly #counts = new Map<string, number>();
 
@@ -202,23 +213,24 @@ class Behind {
     const { remoteAddress = "" } = response.req.socket;
     if (isShared(remoteAddress)) return true;
     const networks = networksOf(remoteAddress);
+    const weight = weightOf(response.req);
     const isFull = (network: string, at: number): boolean =>
-      (this.#counts.get(network) ?? 0) >= (at < networks.length - 1 ? ADDRESSES_OF_WIDE : 1) * MOST_BEHIND;
+      (this.#counts.get(network) ?? 0) + weight > (at < networks.length - 1 ? ADDRESSES_OF_WIDE : 1) * MOST_BEHIND;
     if (networks.some(isFull)) return false;
-    for (const network of networks) this.#counts.set(network, (this.#counts.get(network) ?? 0) + 1);
+    for (const network of networks) this.#count(network, weight);
     // Counted until the end of the turn: a fast response completes before the next connection is read.
     response.once("close", () =>
       setImmediate(() => {
-        for (const network of networks) this.#release(network);
+        for (const network of networks) this.#count(network, -weight);
       }),
     );
     return true;
   }
 
-  #release(network: string): void {
-    const left = (this.#counts.get(network) ?? 1) - 1;
-    if (left === 0) this.#counts.delete(network);
-    else this.#counts.set(network, left);
+  #count(network: string, weight: number): void {
+    const count = (this.#counts.get(network) ?? 0) + weight;
+    if (count === 0) this.#counts.delete(network);
+    else this.#counts.set(network, count);
   }
 }
 

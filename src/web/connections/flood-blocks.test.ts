@@ -77,6 +77,20 @@ test("a customer that floods loses its other connections from there, and a neigh
   expect(sockets.at(-1)?.destroyed).toBe(false);
 });
 
+test("a request behind another one counts by the length of its head", async () => {
+  const { server, asked } = silentServer();
+  const long = (url: number, header: number): string =>
+    `GET /${"x".repeat(url)} HTTP/1.1\r\nHost: x\r\nX-Long: ${"y".repeat(header)}\r\n\r\n`;
+  const [first, second, third] = [1, 2, 3].map(() => arrive(server, "203.0.113.9"));
+  // Each of four: 32 may wait.
+  first?.push(REQUEST + long(15_000, 1).repeat(15));
+  second?.push(REQUEST + long(1, 15_000).repeat(15));
+  await until("these have come", () => asked() === 32);
+  third?.push(REQUEST + long(15_000, 1).repeat(3));
+  await until("one more ends its connection", () => third?.destroyed === true);
+  expect([asked(), first?.destroyed, second?.destroyed]).toEqual([35, false, false]);
+});
+
 test("a TLS connection that ends because its address floods keeps its parser until Node has read what is buffered", async () => {
   const { server, asked } = silentServer(readCertificate());
   seeAddress(server, "203.0.113.9");

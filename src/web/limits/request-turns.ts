@@ -12,6 +12,12 @@ import { queueKey } from "./address.ts";
 /** What a turn takes, in writes: some milliseconds of work, of which others wait for two or three until they are answered. */
 const PER_TURN = 8;
 
+/**
+ * What takes a turn for itself waits while shorter work does, but for one turn in so many: a caller with a long query in each
+ * turn would leave one request of a turn to all others, who may share an address.
+ */
+const TURNS_OF_LONG = 8;
+
 /** In writes, which arrive together to go into one batch of the ledger. */
 export const WRITE_COST = 1;
 /** From here to its answer a read occupies the thread for as long as four writes are until they are in their batch. */
@@ -29,9 +35,11 @@ interface Waiting {
 type Response = Pick<ServerResponse, "destroyed" | "once" | "off">;
 
 export class RequestTurns {
-  /** By caller. */
-  readonly #waiting = new QueuesInTurn<string, Waiting>();
+  /** By caller: what shares a turn, and what takes one for itself. */
+  readonly #short = new QueuesInTurn<string, Waiting>();
+  readonly #long = new QueuesInTurn<string, Waiting>();
   #left = PER_TURN;
+  #turnsSinceLong = 0;
   #next: NodeJS.Immediate | undefined;
 
   /**
@@ -41,7 +49,7 @@ export class RequestTurns {
   run(caller: string, cost: number, work: () => void, response?: Response): void {
     if (response?.destroyed === true) return;
     this.#next ??= setImmediate(() => this.#turn());
-    if (this.#waiting.size === 0 && this.#left > 0) {
+    if (this.#short.size === 0 && this.#long.size === 0 && this.#left > 0) {
       this.#left -= cost;
       work();
       return;
@@ -55,7 +63,7 @@ export class RequestTurns {
     };
     const waiting: Waiting = { cost, work: begin };
     response?.once("close", forget);
-    this.#waiting.add(caller, waiting);
+    (cost > PER_TURN ? this.#long : this.#short).add(caller, waiting);
   }
 
   /** Runs what costs as much as a read, such as a rejection, in the turn of the address that it comes from. */
@@ -66,9 +74,13 @@ export class RequestTurns {
   #turn(): void {
     this.#next = undefined;
     this.#left = PER_TURN;
+    this.#turnsSinceLong += 1;
     while (this.#left > 0) {
-      if (this.#waiting.size === 0) return;
-      const next = this.#waiting.next(({ work }) => work === undefined);
+      const isTurnOfLong = this.#short.size === 0 || this.#turnsSinceLong >= TURNS_OF_LONG;
+      const queues = isTurnOfLong && this.#long.size > 0 ? this.#long : this.#short;
+      if (queues.size === 0) return;
+      const next = queues.next(({ work }) => work === undefined);
+      if (queues === this.#long && next !== undefined) this.#turnsSinceLong = 0;
       this.#left -= next?.cost ?? 0;
       next?.work?.();
     }
