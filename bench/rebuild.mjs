@@ -118,7 +118,7 @@ async function openOnce(core, market) {
   const event = new Promise((resolve) => {
     tell = resolve;
   });
-  const engine = new Engine(market, { ...core, leaseMs: 15_000, log: tell, publish: () => undefined });
+  const engine = new Engine(() => market, { ...core, leaseMs: 15_000, log: tell, publish: () => undefined });
   engine.start();
   const { kind, orders: count, ms, error } = await event;
   const { user, system } = process.cpuUsage(before);

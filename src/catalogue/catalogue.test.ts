@@ -1,8 +1,12 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { BTCUSD_ROW } from "../../test/support/exchange/btcusd.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { loadCatalogue } from "./catalogue.ts";
 
 afterEach(() => void vi.useRealTimers());
+
+const asset = (code: string) => ({ code, kind: "crypto", precision: 8 });
+const NEWUSD = { ...BTCUSD_ROW, code: "NEWUSD", base: "NEW", fee_tiers: [] };
 
 test("changes are seen within five seconds, a failed look keeps what was there, and a closed catalogue looks no more", async () => {
   vi.useFakeTimers();
@@ -12,7 +16,7 @@ test("changes are seen within five seconds, a failed look keeps what was there, 
     if (!text.includes("from asset")) return [];
     looks += 1;
     if (codes === undefined) throw new Error("the database is away");
-    return codes.map((code) => ({ code, kind: "crypto", precision: 8 }));
+    return codes.map(asset);
   };
   const catalogue = await loadCatalogue({ rows } as Queryable);
   const listed = () => catalogue.listAssets().map(({ code }) => code);
@@ -28,4 +32,42 @@ test("changes are seen within five seconds, a failed look keeps what was there, 
   expect(listed()).toEqual([]);
   catalogue.close();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a market is not listed before its assets, which are added first", async () => {
+  let added = false;
+  const rows = async (text: string): Promise<unknown[]> => {
+    if (text.includes("from asset")) {
+      const found = [asset("USD"), ...(added ? [asset("NEW")] : [])];
+      // By another node, right behind this statement.
+      added = true;
+      return found;
+    }
+    await undefined;
+    return added ? [NEWUSD] : [];
+  };
+  const catalogue = await loadCatalogue({ rows } as Queryable);
+  const missing = catalogue
+    .listMarkets()
+    .filter(({ base, quote }) => [base, quote].some((code) => catalogue.findAsset(code) === undefined));
+  expect(missing).toEqual([]);
+  catalogue.close();
+});
+
+test("a slow look is not overtaken by the next one", async () => {
+  vi.useFakeTimers();
+  let looking = 0;
+  let most = 0;
+  const rows = async (text: string): Promise<unknown[]> => {
+    if (!text.includes("from asset")) return [];
+    looking += 1;
+    most = Math.max(most, looking);
+    await new Promise((resolve) => setTimeout(resolve, 12_000));
+    looking -= 1;
+    return [];
+  };
+  const loading = loadCatalogue({ rows } as Queryable);
+  await vi.advanceTimersByTimeAsync(60_000);
+  (await loading).close();
+  expect(most).toBe(1);
 });

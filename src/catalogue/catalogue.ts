@@ -4,6 +4,7 @@
  */
 import type { Asset } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { startPoll } from "../std/poll.ts";
 import type { Market } from "./market.ts";
 import { readAssets, readMarkets } from "./store.ts";
 
@@ -23,19 +24,20 @@ export async function loadCatalogue(database: Queryable): Promise<Catalogue> {
   let assets = new Map<string, Asset>();
   let markets = new Map<string, Market>();
   const refresh = async (): Promise<void> => {
-    const [newAssets, newMarkets] = await Promise.all([readAssets(database), readMarkets(database)]);
+    // In this order: assets are never removed, so those of all markets that were read are there.
+    const newMarkets = await readMarkets(database);
+    const newAssets = await readAssets(database);
     assets = new Map(newAssets.map((asset) => [asset.code, asset]));
     markets = new Map(newMarkets.map((market) => [market.code, market]));
   };
   await refresh();
   // A failed refresh keeps the copy. Nothing can be committed without the database anyway.
-  const timer = setInterval(() => void refresh().catch(() => undefined), REFRESH_MS);
-  timer.unref();
+  const poll = startPoll(REFRESH_MS, refresh, () => undefined);
   return {
     findAsset: (code) => assets.get(code),
     findMarket: (code) => markets.get(code),
     listAssets: () => [...assets.values()],
     listMarkets: () => [...markets.values()],
-    close: () => clearInterval(timer),
+    close: () => void poll.stop(),
   };
 }

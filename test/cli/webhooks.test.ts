@@ -6,7 +6,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { lockWebhooksOf } from "../../src/customers/webhooks/store.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 import { startTestService, type TestCustomer, type TestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { run } from "./in-process.ts";
@@ -140,6 +142,22 @@ test("a webhook has what it was given, and what is not given later stays", async
   expect(await said(...webhook("delete", id))).toEqual(["webhook ledger is deleted"]);
   expect(await rejected(...webhook("show", id))).toEqual([1, `webhook not found: ${id}`]);
   expect(await rejected(...webhook("update", id, "--name", "x"))).toEqual([1, `webhook not found: ${id}`]);
+});
+
+test("what an operator does not give stays as its customer has just set it", async () => {
+  const { id } = await json(...webhook("create", "--name", "moved", "--url", `${url}former`, "--types", "*"));
+  let updated: Promise<Hook> | undefined;
+  await service.db.owner.transaction(async (customers) => {
+    await lockWebhooksOf(customers, acme.id);
+    await customers.rows("update webhook set url = $2, types = '{order.filled}', version = version + 1 where id = $1", [
+      id,
+      `${url}new`,
+    ]);
+    updated = json(...webhook("update", id, "--per-second", "7"));
+    await untilBlocked(service.db);
+  });
+  expect(await updated).toMatchObject({ deliveries_per_second: 7, url: `${url}new`, types: ["order.filled"] });
+  await said(...webhook("delete", id));
 });
 
 test.each([

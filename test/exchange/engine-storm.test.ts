@@ -44,7 +44,7 @@ function startEngines(random: Random, loses: number): { engines: Engine[]; event
   };
   const engines = MARKETS.map(
     (market) =>
-      new Engine(exchange.market(market), {
+      new Engine(() => exchange.market(market), {
         database: exchange.db.database,
         lane: { execute },
         clock: systemClock,

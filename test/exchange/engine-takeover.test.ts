@@ -51,7 +51,7 @@ async function startProcess(
 ): Promise<Process> {
   const { lane } = await startLane(database, { holder });
   const events: EngineEvent[] = [];
-  const engine = new Engine(exchange.market("ETHUSD"), {
+  const engine = new Engine(() => exchange.market("ETHUSD"), {
     database,
     lane: { execute: around((command) => lane.execute(command)) },
     clock: systemClock,

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { agreeFees, endAgreement, setFeeTiers } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
-import { listAgreements, readAgreements, readTiers } from "../../src/catalogue/fee-schedule/store.ts";
+import { listAgreements, readSchedules, readTiers } from "../../src/catalogue/fee-schedule/store.ts";
 import { checkTiers, type FeeRates, type FeeTier, highestRebate, MAX_TIERS } from "../../src/catalogue/fee-tiers.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import { readMarkets } from "../../src/catalogue/store.ts";
@@ -93,15 +93,17 @@ test("an agreement replaces the previous one, and can be ended", async () => {
   expect(await agree(1, "0.002", "0")).toEqual(PASSED);
   expect(await agree(0, "0.0004", "0.0004")).toEqual(PASSED);
   expect(await stored()).toBe(`${BASE} 0=0.0004:0.0004 1=0.002:0`);
-  expect(await readAgreements(db.database, customers[0] as Uuid)).toEqual(
-    new Map([[MARKET, { takerRate: amountOf("0.0004"), makerRebate: amountOf("0.0004") }]]),
-  );
+  expect((await readSchedules(db.database, customers[0] as Uuid)).get(MARKET)).toEqual({
+    tiers: await readTiers(db.database, MARKET),
+    agreed: { takerRate: amountOf("0.0004"), makerRebate: amountOf("0.0004") },
+  });
   const elsewhere = "ETHUSD" as MarketCode;
   expect(await agree(0, "0.001", "0", elsewhere)).toEqual(PASSED);
   expect(await endAgreement(db.database, MARKET, customers[0] as Uuid, TESTER)).toBe(true);
   expect(await endAgreement(db.database, MARKET, customers[0] as Uuid, TESTER)).toBe(false);
   expect(await stored()).toBe(`${BASE} 1=0.002:0`);
-  expect([...(await readAgreements(db.database, customers[0] as Uuid)).keys()]).toEqual([elsewhere]);
+  const schedules = [...(await readSchedules(db.database, customers[0] as Uuid))];
+  expect(schedules.flatMap(([market, { agreed }]) => (agreed === undefined ? [] : market))).toEqual([elsewhere]);
 });
 
 const tooMany = Array.from({ length: MAX_TIERS + 1 }, (_, i) => `${i}:0.1:0`).join(" ");

@@ -91,7 +91,7 @@ async function startEngine(holder: string, { keep = () => true, onWritten = () =
     onWritten,
     onFault: (error) => faults.push(error),
   });
-  const engine = new Engine(exchange.market("ETHUSD"), {
+  const engine = new Engine(() => exchange.market("ETHUSD"), {
     database,
     lane,
     clock: systemClock,

@@ -1,16 +1,18 @@
 /** Which rates a customer is given, and what counts towards them. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Catalogue, loadCatalogue } from "../../src/catalogue/catalogue.ts";
+import { agreeFees, endAgreement, readTiers, setFeeTiers } from "../../src/catalogue/fee-schedule/fee-schedule.ts";
+import type { FeeTier } from "../../src/catalogue/fee-tiers.ts";
 import { Fees } from "../../src/exchange/customer-fees/customer-fees.ts";
 import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
-import { formatAmount } from "../../src/money/amount.ts";
+import { amountOf, formatAmount, ZERO } from "../../src/money/amount.ts";
 import type { Queryable } from "../../src/postgres/database.ts";
 import { must } from "../../src/std/assert.ts";
 import { type Clock, type Instant, systemClock } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { expectOrdersAddUp, TestExchange, type Trader } from "../support/exchange/orders.ts";
-import { ANY_TIME_MS, startLane } from "../support/movements.ts";
+import { ANY_TIME_MS, startLane, TESTER } from "../support/movements.ts";
 import { until } from "../support/until.ts";
 
 const NOON = Date.parse("2026-03-31T12:00:00Z");
@@ -106,6 +108,32 @@ test("a customer's rates are read again after three seconds, and whenever the cu
   expect(await rates(fees, id)).toBe("0.0018 0.0004");
 });
 
+test("rates follow from tiers and agreements of one time, also before the catalogue is read again", async () => {
+  time = NOON;
+  const id = await customer({});
+  const [former] = await readTiers(db.database, "BTCUSD" as never);
+  const rate = (text: string): FeeTier => ({
+    ...must(former, "it has tiers"),
+    takerRate: amountOf(text),
+    makerRebate: ZERO,
+  });
+  const agreed = { customerId: id, takerRate: amountOf("0.002"), makerRebate: ZERO };
+  const tiers = await readTiers(db.database, "BTCUSD" as never);
+  await agreeFees(db.owner, "BTCUSD" as never, agreed, TESTER);
+  const fees = newFees();
+  expect(await rates(fees, id)).toBe("0.002 0");
+  await setFeeTiers(db.owner, "BTCUSD" as never, [rate("0.001")], TESTER);
+  await endAgreement(db.owner, "BTCUSD" as never, id, TESTER);
+  time += 3_000;
+  // Until then it was 0.002, and from then on 0.001.
+  expect(await rates(fees, id)).toBe("0.001 0");
+  expect((await fees.feesOf(id)).markets.find(({ market }) => market === "BTCUSD")).toMatchObject({
+    isAgreed: false,
+    tiers: [rate("0.001")],
+  });
+  await setFeeTiers(db.owner, "BTCUSD" as never, tiers, TESTER);
+});
+
 test("a clock that steps back does not extend the life of the cache", async () => {
   time = NOON;
   const id = await customer({});
@@ -132,7 +160,7 @@ test("concurrent orders share one read, and a failed read is not cached", async 
   reads = 0;
   const found = await Promise.all(Array.from({ length: 50 }, () => rates(fees, id)));
   expect(new Set(found)).toEqual(new Set(["0.0025 0.0003"]));
-  // One of the volumes, one of the agreements.
+  // One of the volumes, one of tiers and agreements.
   expect(reads).toBe(2);
 });
 

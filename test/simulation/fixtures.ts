@@ -27,6 +27,12 @@ export const markets: readonly Market[] = file.markets
   .map((market, i) => marketOf({ ...market, number: i + 1 }, tiers))
   .filter(({ code }) => MARKETS.includes(code));
 
+/** What every market has, as it is stored. */
+export const feeTiers: readonly { readonly market: string; readonly tier: SqlRecord }[] = file.markets
+  .map(({ code }) => String(code))
+  .sort()
+  .flatMap((market) => file.fee_tiers.map((tier) => ({ market, tier })));
+
 export const catalogue: Catalogue = {
   findAsset: (code) => assets.find((asset) => asset.code === code),
   findMarket: (code) => markets.find((market) => market.code === code),

@@ -25,7 +25,7 @@ import {
   writeCeiling,
 } from "./store.ts";
 
-export { type Agreement, listAgreements, readAgreements, readTiers } from "./store.ts";
+export { type Agreement, listAgreements, readSchedules, readTiers, type Schedule } from "./store.ts";
 
 export interface MarketNotScheduled {
   readonly code: "market_not_found";

@@ -14,13 +14,39 @@ export interface Agreement extends FeeRates {
   readonly customerId: Uuid;
 }
 
-/** The rates agreed with a customer, by market. */
-export async function readAgreements(database: Queryable, customerId: Uuid): Promise<Map<MarketCode, FeeRates>> {
-  const rows = await database.rows<RatesRow & { market: MarketCode }>(
-    "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1",
+/** Of a market and a customer, as they were at one time. */
+export interface Schedule {
+  readonly tiers: readonly FeeTier[];
+  /** Undefined: the tiers apply. */
+  readonly agreed: FeeRates | undefined;
+}
+
+/** By market. One statement: from tiers and agreements of different times would follow rates that the customer never had. */
+export async function readSchedules(database: Queryable, customerId: Uuid): Promise<Map<MarketCode, Schedule>> {
+  const rows = await database.rows<ScheduleRow>(
+    `select t.market, ${feeTierColumns.map(({ name }) => `t.${name}`).join(", ")}, a.taker_rate as agreed_taker_rate,
+            a.maker_rebate as agreed_maker_rebate
+       from fee_tier t left join fee_agreement a on a.market = t.market and a.customer_id = $1
+      order by t.market, t.minimum_gross`,
     [customerId],
   );
-  return new Map(rows.map((row) => [row.market, ratesOf(row)]));
+  const schedules = new Map<MarketCode, { readonly tiers: FeeTier[]; readonly agreed: FeeRates | undefined }>();
+  for (const row of rows) {
+    const schedule = schedules.get(row.market) ?? { tiers: [], agreed: agreedOf(row) };
+    schedule.tiers.push(feeTierOf(row));
+    schedules.set(row.market, schedule);
+  }
+  return schedules;
+}
+
+type ScheduleRow = SqlRecord & {
+  readonly market: MarketCode;
+  readonly agreed_taker_rate: string | null;
+  readonly agreed_maker_rebate: string | null;
+};
+
+function agreedOf({ agreed_taker_rate: taker, agreed_maker_rebate: rebate }: ScheduleRow): FeeRates | undefined {
+  return taker === null || rebate === null ? undefined : ratesOf({ taker_rate: taker, maker_rebate: rebate });
 }
 
 /** The agreements on a market, by customer id. */

@@ -8,7 +8,13 @@ import {
   webhookRequest,
 } from "../../api/routes/webhooks/webhook-body.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import type { ShownWebhook, Webhook, WebhookId, WebhookNameTaken } from "../../customers/webhooks/webhooks.ts";
+import type {
+  ShownWebhook,
+  Webhook,
+  WebhookId,
+  WebhookNameTaken,
+  WebhookRequest,
+} from "../../customers/webhooks/webhooks.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { Config } from "../../service/config/config.ts";
 import type { Core } from "../../service/core.ts";
@@ -66,12 +72,12 @@ export async function update(operator: OperatorCaller, id: WebhookId, options: S
     const { database, webhooks } = foundation;
     await readSigningKeys(foundation, config);
     const { id: customerId } = await getCustomer(database, customer);
-    const former = await webhooks.find(customerId, id);
-    if (former === undefined) throw notFound(id);
-    const { name, url, types, body, delivery_order, deliveries_per_second, receiver_access } = webhookBody(former);
-    const before = { name, url, types, body, delivery_order, deliveries_per_second, receiver_access };
-    const request = webhookRequest({ ...before, ...sentOf(options), ...access } as SentWebhook);
-    return result(unrejected(await webhooks.update(customerId, id, request, operator)));
+    const requestOf = (former: Webhook): WebhookRequest => {
+      const { name, url, types, body, delivery_order, deliveries_per_second, receiver_access } = webhookBody(former);
+      const before = { name, url, types, body, delivery_order, deliveries_per_second, receiver_access };
+      return webhookRequest({ ...before, ...sentOf(options), ...access } as SentWebhook);
+    };
+    return result(unrejected(await webhooks.update(customerId, id, requestOf, operator)));
   });
 }
 

@@ -93,6 +93,19 @@ test("an unknown client, a disabled one and a wrong secret are rejected", async 
   );
 });
 
+test.each([
+  ["disabled", (clientId: string) => clients.disable(clientId, TESTER)],
+  ["given another secret at once", (clientId: string) => clients.rotateSecret(clientId, 0, TESTER)],
+])("a client that is %s while its chosen secret waits to be verified is rejected", async (how, change) => {
+  const request = { customerId, scopes: ["*"], clientId: how.replaceAll(" ", "-"), secret: "horse" };
+  const { clientId, secret } = unwrap(await clients.create(request, TESTER));
+  const rows = testing.database.rows.bind(testing.database);
+  const read = vi.spyOn(testing.database, "rows");
+  read.mockImplementationOnce((...statement) => rows(...statement).finally(() => change(clientId)) as never);
+  expect(await clients.authenticate(clientId, secret, ADDRESS)).toEqual(reject("client_authentication_failed"));
+  read.mockRestore();
+});
+
 test("after a rotation the old secret works until the overlap ends, the new one at once and for good", async () => {
   const { clientId, secret } = await newClient();
   const rotated = unwrap(await clients.rotateSecret(clientId, 10 * MINUTE, TESTER));

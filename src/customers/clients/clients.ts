@@ -28,6 +28,7 @@ import {
   listRestricted,
   lockClient,
   type RestrictedClient,
+  type StoredClient,
   type StoredSecret,
   setDisabled,
   setLastUsed,
@@ -52,6 +53,13 @@ export interface NewClient {
   readonly clientId?: string | undefined;
   /** Default: generated. */
   readonly secret?: string | undefined;
+}
+
+/** A client as it is at a time, with the secrets that have not expired then. */
+interface LiveClient {
+  readonly client: StoredClient | undefined;
+  readonly secrets: readonly StoredSecret[];
+  readonly now: Instant;
 }
 
 /** A client_id with its secret in clear, to be shown once. */
@@ -254,16 +262,27 @@ export class Clients {
     secret: string,
     address: string,
   ): Promise<Result<AuthenticatedClient, AuthenticationRejection>> {
+    const found = await this.#findLive(clientId);
+    const matched = await this.#matcher.match(secret, found.secrets, found.now, address);
+    if (matched.kind === "rejected") return reject("too_many_authentications");
+    if (found.client === undefined) return reject("unknown_client");
+    if (matched.value === undefined) return reject("client_authentication_failed");
+    // A chosen secret has waited for its turn: meanwhile it may have been ended, or its client disabled.
+    const { client, secrets, now } = isGenerated(secret) ? found : await this.#findLive(clientId);
+    const used = secrets.find(({ id }) => id === matched.value?.id);
+    if (client === undefined || client.disabledAt !== undefined || used === undefined)
+      return reject("client_authentication_failed");
+    if (client.networks !== undefined && !isWithin(client.networks, address)) return reject("address_not_allowed");
+    this.#recordUse(clientId, used, now);
+    return done({ clientId, customerId: client.customerId, scopes: client.scopes });
+  }
+
+  /** A client as it is now, with the secrets that have not expired. */
+  async #findLive(clientId: string): Promise<LiveClient> {
     const client = await findClient(this.#database, clientId);
     const now = this.#clock.now();
-    const live = client?.secrets.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt) ?? [];
-    const matched = await this.#matcher.match(secret, live, now, address);
-    if (matched.kind === "rejected") return reject("too_many_authentications");
-    if (client === undefined) return reject("unknown_client");
-    if (client.disabledAt !== undefined || matched.value === undefined) return reject("client_authentication_failed");
-    if (client.networks !== undefined && !isWithin(client.networks, address)) return reject("address_not_allowed");
-    this.#recordUse(clientId, matched.value, now);
-    return done({ clientId, customerId: client.customerId, scopes: client.scopes });
+    const secrets = client?.secrets.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt) ?? [];
+    return { client, secrets, now };
   }
 
   /** Not awaited: it must not delay the response. */

@@ -155,14 +155,18 @@ export class Webhooks {
     return findWebhook(this.#database, customerId, id);
   }
 
-  /** Replaces its settings. The stored secret for its receiver stays only if it goes to the same places as before. */
+  /**
+   * Replaces its settings. The stored secret for its receiver stays only if it goes to the same places as before.
+   * @param request what it is to be; or how that follows from what it is, which nobody changes meanwhile
+   */
   update(
     customerId: CustomerId,
     id: WebhookId,
-    { receiverSecret, ...settings }: WebhookRequest,
+    request: WebhookRequest | ((webhook: Webhook) => WebhookRequest),
     caller: Caller,
   ): Promise<Result<Webhook, WebhookNotFound | InvalidWebhook | WebhookNameTaken>> {
     return this.#changeOne<Webhook, InvalidWebhook | WebhookNameTaken>(customerId, id, async (transaction, webhook) => {
+      const { receiverSecret, ...settings } = typeof request === "function" ? request(webhook) : request;
       const checked = checkWebhook(settings, receiverSecret, goesToTheSame(webhook, settings), this.#rules);
       if (checked.kind === "rejected") return checked;
       const { nameHolder = id } = await readTaken(transaction, customerId, settings.name);

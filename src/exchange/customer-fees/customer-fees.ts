@@ -6,7 +6,7 @@
  * that are placed in that time depend on the cache.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import { readAgreements } from "../../catalogue/fee-schedule/fee-schedule.ts";
+import { readSchedules, type Schedule } from "../../catalogue/fee-schedule/fee-schedule.ts";
 import { type FeeRates, type FeeTier, tierFor } from "../../catalogue/fee-tiers.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -45,7 +45,7 @@ export interface FeesParts {
 interface FeeBasis {
   readonly since: Instant;
   readonly gross: ReadonlyMap<AssetCode, Amount>;
-  readonly agreements: ReadonlyMap<MarketCode, FeeRates>;
+  readonly schedules: ReadonlyMap<MarketCode, Schedule>;
 }
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -82,9 +82,9 @@ export class Fees {
       ...ratesOn(market, basis),
       market: market.code,
       quote: market.quote,
-      isAgreed: basis.agreements.has(market.code),
+      isAgreed: scheduleOf(market, basis).agreed !== undefined,
       thirtyDayGross: grossIn(basis, market.quote),
-      tiers: market.feeTiers,
+      tiers: scheduleOf(market, basis).tiers,
     }));
     return { since: basis.since, markets };
   }
@@ -103,8 +103,8 @@ export class Fees {
 
 async function readBasis({ database, catalogue }: FeesParts, customerId: CustomerId, at: Instant): Promise<FeeBasis> {
   const since = (at - (at % DAY_MS) - (DAYS - 1) * DAY_MS) as Instant;
-  const [agreements, traded] = await Promise.all([
-    readAgreements(database, customerId),
+  const [schedules, traded] = await Promise.all([
+    readSchedules(database, customerId),
     readGross(database, customerId, dayOf(since)),
   ]);
   const gross = new Map<AssetCode, Amount>();
@@ -113,14 +113,18 @@ async function readBasis({ database, catalogue }: FeesParts, customerId: Custome
     // Volume on a market that this process does not know yet counts as soon as it does.
     if (quote !== undefined) gross.set(quote, plus(gross.get(quote) ?? ZERO, more));
   }
-  return { since, gross, agreements };
+  return { since, gross, schedules };
 }
 
 function ratesOn(market: Market, basis: FeeBasis): FeeRates {
-  const { takerRate, makerRebate } =
-    basis.agreements.get(market.code) ?? tierFor(market.feeTiers, grossIn(basis, market.quote));
+  const { agreed, tiers } = scheduleOf(market, basis);
+  const { takerRate, makerRebate } = agreed ?? tierFor(tiers, grossIn(basis, market.quote));
   return { takerRate, makerRebate };
 }
+
+/** A market that was added since has no agreements. */
+const scheduleOf = ({ code, feeTiers }: Market, { schedules }: FeeBasis): Schedule =>
+  schedules.get(code) ?? { tiers: feeTiers, agreed: undefined };
 
 function grossIn({ gross }: FeeBasis, quote: AssetCode): Amount {
   return gross.get(quote) ?? ZERO;

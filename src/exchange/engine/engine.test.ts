@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BTCUSD } from "../../../test/support/exchange/btcusd.ts";
 import { stateOf } from "../../../test/support/states.ts";
+import type { Market } from "../../catalogue/market.ts";
 import type { Command, Rejection } from "../../ledger/decision.ts";
 import { DatabaseAway } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
@@ -12,6 +13,8 @@ import { type CommittedRound, Engine, type EngineEvent, type EngineParts } from 
 type Statement = "take" | "renew" | "release" | "backlog" | "delete";
 
 let engine: Engine;
+/** The market, as the catalogue has it. */
+let listed: Market;
 /** Whether the lease can be taken, and is kept when it is renewed; and whether another engine then turns out to have it. */
 let isFree: boolean;
 let isKept: boolean;
@@ -63,6 +66,7 @@ beforeEach(() => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   [isFree, isKept, isFenced, faults, held, cancels] = [true, true, false, {}, undefined, []];
   [open, backlogMs, commitMs] = [[], 0, 0];
+  listed = BTCUSD;
   clock = { now: () => Date.now() as Instant, fault: undefined };
   [done, events, rounds, began] = [[], [], [], performance.now()];
   const parts = {
@@ -96,7 +100,7 @@ beforeEach(() => {
     log: (event: EngineEvent) => void events.push(event),
     publish: (round: CommittedRound) => void rounds.push(round),
   };
-  engine = new Engine(BTCUSD, parts as unknown as EngineParts);
+  engine = new Engine(() => listed, parts as unknown as EngineParts);
 });
 
 afterEach(async () => {
@@ -154,6 +158,18 @@ test("an engine whose lease is lost says so, forgets its book, renews nothing, a
   expect(timesOf("renew")).toEqual([5]);
   expect(timesOf("take").slice(0, 4)).toEqual([0, 5, 5.75, 6.5]);
   expect([engine.state, engine.stateHash(), engine.hasDue(0 as Instant)]).toEqual(["standing_by", undefined, false]);
+});
+
+test("a market that has failed is opened as the catalogue has it by then, with more decimals", async () => {
+  engine.start();
+  await runFor(1);
+  listed = { ...BTCUSD, priceDecimals: 7 };
+  faults.backlog = new Error("the order is not a whole number of lots");
+  engine.wake();
+  await runFor(0);
+  faults = {};
+  await runFor(3);
+  expect([engine.state, rounds.map(({ market }) => market)]).toEqual(["serving", [BTCUSD, listed]]);
 });
 
 test("an engine that another one has fenced off has lost its market", async () => {

@@ -8,7 +8,8 @@
  *   serving      rounds run back to back while there is work: read the backlog, run it through the book, commit it as
  *                one command, notify the listeners. At most one command of the market is in flight.
  *   failing      a round or the opening failed, or the stored rows did not match the book. The book is discarded, and
- *                after a growing pause the market is opened again.
+ *                after a growing pause the market is opened again, as the catalogue has it then: an order may have more
+ *                decimals than the market had before.
  *   stopped      the last round is done, and the lease is released.
  *
  *   standing_by -> opening -> serving -> failing -> opening
@@ -86,7 +87,9 @@ const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
 export class Engine {
-  readonly #market: Market;
+  readonly #findMarket: () => Market;
+  /** As it was when it was opened last. */
+  #market: Market;
   readonly #parts: EngineParts;
   readonly #work = new WakeSignal();
   readonly #end = new WakeSignal();
@@ -99,8 +102,10 @@ export class Engine {
   #stopping = false;
   #running: Promise<void> | undefined;
 
-  constructor(market: Market, parts: EngineParts) {
-    this.#market = market;
+  /** @param findMarket as it is now, always the same one */
+  constructor(findMarket: () => Market, parts: EngineParts) {
+    this.#findMarket = findMarket;
+    this.#market = findMarket();
     this.#parts = parts;
   }
 
@@ -180,6 +185,7 @@ export class Engine {
 
   async #open(lease: Lease): Promise<void> {
     const { database, lane, clock, log } = this.#parts;
+    this.#market = this.#findMarket();
     const { code } = this.#market;
     this.#state = "opening";
     this.#book = undefined;

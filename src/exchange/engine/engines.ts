@@ -6,7 +6,7 @@
  * are polled together ten times a second: orders and cancels from other processes, expiries and due stops.
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import type { MarketCode } from "../../catalogue/market.ts";
+import type { Market, MarketCode } from "../../catalogue/market.ts";
 import type { Lane } from "../../ledger/writer/lane.ts";
 import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
@@ -83,7 +83,8 @@ export function createEngines(options: EnginesOptions): Engines {
   const startMissing = (): void => {
     for (const market of options.catalogue.listMarkets()) {
       if (engines.has(market.code)) continue;
-      const engine = new Engine(market, { leaseMs: LEASE_MS, ...options, publish });
+      const find = (): Market => options.catalogue.listMarkets().find(({ code }) => code === market.code) ?? market;
+      const engine = new Engine(find, { leaseMs: LEASE_MS, ...options, publish });
       engines.set(market.code, engine);
       engine.start();
     }

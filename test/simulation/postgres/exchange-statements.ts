@@ -4,6 +4,7 @@ import { columnsOf } from "../../../src/ledger/tables.ts";
 import { amountOf } from "../../../src/money/amount.ts";
 import { COMMIT_MARKER } from "../../../src/postgres/durability.ts";
 import { must } from "../../../src/std/assert.ts";
+import { feeTiers } from "../fixtures.ts";
 import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
 import { keyOfRow, pick, type Row } from "./tables.ts";
@@ -57,7 +58,12 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
     }
     return [...sums].map(([market, sum]) => ({ market, gross: decimal(sum) }));
   },
-  "select market, taker_rate, maker_rebate from fee_agreement where customer_id = $1": () => [],
+  // Nobody has an agreement.
+  [`select t.market, t.minimum_gross, t.taker_rate, t.maker_rebate, a.taker_rate as agreed_taker_rate,
+            a.maker_rebate as agreed_maker_rebate
+       from fee_tier t left join fee_agreement a on a.market = t.market and a.customer_id = $1
+      order by t.market, t.minimum_gross`]: () =>
+    feeTiers.map(({ market, tier }) => ({ market, ...tier, agreed_taker_rate: null, agreed_maker_rebate: null })),
 
   // exchange/orders/store.ts
   [`with found as (
