@@ -378,11 +378,17 @@ export function sqlTime(instant: Instant | undefined): Date | null {
   return instant === undefined ? null : new Date(instant);
 }
 
-/** The SQLSTATE of an error that PostgreSQL sent, and the constraint that it names. */
-export function serverError(error: unknown): { code: string; constraint: string | undefined } | undefined {
+/** The SQLSTATE of an error that PostgreSQL sent, and the constraint and table that it names. */
+export function serverError(error: unknown): ServerError | undefined {
   return error instanceof pg.DatabaseError && error.code !== undefined
-    ? { code: error.code, constraint: error.constraint }
+    ? { code: error.code, constraint: error.constraint, table: error.table }
     : undefined;
+}
+
+interface ServerError {
+  readonly code: string;
+  readonly constraint: string | undefined;
+  readonly table: string | undefined;
 }
 
 /**

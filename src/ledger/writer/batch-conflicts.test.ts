@@ -14,8 +14,8 @@ const CONSTRAINTS = [...ofBatch.matchAll(/^ {2}constraint (\w+)/gm)].map(([, nam
 /** A batch that violates one of these was built wrong. */
 const SHAPE = ["slot_from_1_to_64", "number_not_negative", "hash_of_32_bytes", "void_decides_nothing"];
 
-function sent(code: string, constraint?: string): Error {
-  return Object.assign(new pg.DatabaseError("as the server words it", 0, "error"), { code, constraint });
+function sent(code: string, constraint?: string, table = "batch"): Error {
+  return Object.assign(new pg.DatabaseError("as the server words it", 0, "error"), { code, constraint, table });
 }
 
 describe("a batch that fails on", () => {
@@ -64,6 +64,9 @@ test("of a conflict another process was first with a row or a ref_id, and nothin
     ["claim_pkey", "claims_already_made", "rows_changed_meanwhile", index].toSorted(),
   );
   expect(isConflict(sent("23505", index), [])).toBe(false);
+  // A rule of another table, which what was decided on stale rows breaks.
+  expect(isConflict(sent("23514", "incoming_count_not_negative", "profile"), [])).toBe(true);
+  expect(isConflict(sent("23505", "profile_pkey", "profile"), [])).toBe(false);
   for (const error of [sent("40P01"), sent("57014"), new DatabaseAway("the database cannot be reached")])
     expect(isConflict(error, [claim])).toBe(false);
 });

@@ -9,13 +9,19 @@ const CONTENTION_CONSTRAINTS = [...CONFLICT_CONSTRAINTS, "chain_broken", "clock_
 /**
  * Whether PostgreSQL refused a batch because another process was first with what it has. Then it is known not to have
  * committed, whereas slot, session and clocks are as they were.
+ *
+ * A rule of a table is broken by what was decided on rows of different times, when another process changed one of them in
+ * between. The batch would have been refused for that anyway, but PostgreSQL checks the table first.
  * @param claims the batch's: their unique indexes may have rejected it
  */
 export function isConflict(error: Error, claims: readonly Claim[]): boolean {
-  const constraint = serverError(error)?.constraint;
+  const { code, constraint, table } = serverError(error) ?? {};
   if (constraint === undefined) return false;
-  return CONFLICT_CONSTRAINTS.includes(constraint) || isKeptBy(constraint, claims);
+  if (CONFLICT_CONSTRAINTS.includes(constraint) || isKeptBy(constraint, claims)) return true;
+  return code === CHECK_VIOLATION && table !== undefined && table !== "batch";
 }
+
+const CHECK_VIOLATION = "23514";
 
 const isKeptBy = (constraint: string, claims: readonly Claim[]): boolean =>
   claims.some(({ keptBy }) => keptBy?.index.constraint === constraint);

@@ -5,6 +5,7 @@ import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import type { InFlightBatch } from "./in-flight-batch.ts";
+import { PreparedStatements } from "./prepared-statements.ts";
 import { type Statement, Statements } from "./statement.ts";
 
 /**
@@ -36,7 +37,7 @@ export class LaneConnection {
   readonly #clock: DatabaseComparedClock;
   readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
-  #client: pg.Client | undefined;
+  #session: { readonly client: pg.Client; readonly prepared: PreparedStatements } | undefined;
   /** Settles when all that was sent so far has been answered, with success or failure. */
   #answered: Promise<unknown> = Promise.resolve();
 
@@ -51,7 +52,7 @@ export class LaneConnection {
   }
 
   get isOpen(): boolean {
-    return this.#client !== undefined;
+    return this.#session !== undefined;
   }
 
   async open(): Promise<void> {
@@ -60,7 +61,7 @@ export class LaneConnection {
     client.on("end", () => this.#lost(client));
     // PostgreSQL warns, before it responds, when it did not wait for the standby to confirm a commit.
     client.on("notice", ({ message }) => this.#lost(client, message));
-    this.#client = client;
+    this.#session = { client, prepared: new PreparedStatements(client) };
     try {
       await this.#clock.measure(() => timeOf(client), true);
     } catch (error) {
@@ -71,7 +72,9 @@ export class LaneConnection {
 
   /** Pipelines a batch behind those already sent. Resolves when it has committed. */
   async send(flight: InFlightBatch): Promise<void> {
-    const answer = must(this.#client, "a running lane has its connection").query(this.statementOf(flight));
+    const { client, prepared } = must(this.#session, "a running lane has its connection");
+    const { name, ...statement } = this.statementOf(flight);
+    const answer = client.query({ ...statement, name: prepared.nameOf(name) });
     this.#answered = answer.catch(() => undefined);
     await answer;
   }
@@ -95,19 +98,19 @@ export class LaneConnection {
 
   /** Breaks the connection at once, whatever its state. */
   drop(): void {
-    const client = this.#client;
-    this.#client = undefined;
-    if (client !== undefined) destroyConnection(client);
+    const session = this.#session;
+    this.#session = undefined;
+    if (session !== undefined) destroyConnection(session.client);
   }
 
   async close(): Promise<void> {
-    const client = this.#client;
-    this.#client = undefined;
-    await client?.end().catch(() => undefined);
+    const session = this.#session;
+    this.#session = undefined;
+    await session?.client.end().catch(() => undefined);
   }
 
   #lost(client: pg.Client, warning?: string): void {
-    if (this.#client !== client) return;
+    if (this.#session?.client !== client) return;
     this.drop();
     this.#onLost(warning);
   }

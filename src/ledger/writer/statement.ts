@@ -5,11 +5,12 @@
  * ahead, or a taken ref_id therefore fails the whole statement with the constraint's name.
  *
  * The text depends on the tables that a batch touches, not on how many rows: values are passed as arrays through
- * `unnest`. There are few shapes, and each is prepared once per connection. Its name is a hash of its text, so equal
- * names mean equal statements on any connection.
+ * `unnest`. Ordinary work has some dozen shapes, and each is prepared once per connection (`PreparedStatements`). Its name is
+ * a hash of its text, so equal names mean equal statements.
  */
 import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../../std/clock.ts";
+import { LruCache } from "../../std/lru-cache.ts";
 import type { Claim } from "../decision.ts";
 import type { Column, StateRow } from "../tables.ts";
 import type { AddedRows, BatchContent, DeactivatedOwner } from "./batch.ts";
@@ -28,8 +29,10 @@ export interface BatchTimes {
   readonly deadline: Instant;
 }
 
+const MOST_NAMES = 500;
+
 export class Statements {
-  readonly #names = new Map<string, string>();
+  readonly #names = new LruCache<string>(MOST_NAMES);
 
   batch(content: BatchContent, link: Link, { notBefore, deadline }: BatchTimes): Statement {
     const writing = new StatementBuilder();
