@@ -7,6 +7,7 @@ import type { DeliverableWebhook } from "../customers/webhooks/webhook.ts";
 import type { Alongside, Webhook, WebhookId, WebhookNotFound, Webhooks } from "../customers/webhooks/webhooks.ts";
 import { Unavailable } from "../ledger/decision.ts";
 import type { Queryable } from "../postgres/database.ts";
+import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { done, type Result, reject } from "../std/result.ts";
@@ -216,7 +217,8 @@ async function sendTest(
   const webhook = await webhooks.findDeliverable(customerId, webhookId);
   if (webhook === undefined) return notFound(webhookId);
   const id = ids.next();
-  const answer = await sender.send(webhook, { id, body: testBodyOf(id, webhook) });
+  const answer = await sender.send(webhook, { id, body: testBodyOf(id, webhook) }, {});
+  assert(answer !== "not posted", "a test is posted whatever happens meanwhile");
   const now = clock.now();
   const what = { webhookId, id, messageId: id, number: undefined, events: 1 };
   const attempt = attemptOf(what, answer, outcomeOf(answer, now), now);

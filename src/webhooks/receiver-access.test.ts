@@ -75,9 +75,8 @@ test("a token is asked for with the credentials in header and form, and used aga
   });
 });
 
-test("a token is asked for in a form, as JSON, with as much of an answer as is read, and until nobody waits", async () => {
+test("a token is asked for in a form, as JSON, and with as much of an answer as is read", async () => {
   const asked: unknown[] = [];
-  const { signal } = new AbortController();
   const own = new ReceiverCredentials({
     post: async (request) => {
       asked.push(request);
@@ -85,7 +84,7 @@ test("a token is asked for in a form, as JSON, with as much of an answer as is r
     },
   });
   const access = { kind: "oauth", tokenUrl: "https://auth.example/token", clientId: "acme", scope: undefined } as const;
-  expect(await own.headersFor(webhook(access), signal)).toEqual(bearer("x"));
+  expect(await own.headersFor(webhook(access), undefined)).toEqual(bearer("x"));
   expect(asked).toEqual([
     {
       url: "https://auth.example/token",
@@ -96,7 +95,7 @@ test("a token is asked for in a form, as JSON, with as much of an answer as is r
       },
       body: "grant_type=client_credentials&client_id=acme&client_secret=s%3Ae+cret",
       answerBytes: 16_384,
-      signal,
+      signal: expect.any(AbortSignal),
     },
   ]);
 });
@@ -132,6 +131,41 @@ test("deliveries at the same time wait for one token", async () => {
   const all = await Promise.all([1, 2, 3, 4].map(() => own.headersFor(webhook(access), undefined)));
   expect(all).toEqual([1, 2, 3, 4].map(() => bearer("shared")));
   expect(received).toHaveLength(1);
+});
+
+test("who asked for a token first may leave: the others get it, and the request ends when all have left", async () => {
+  const signals: AbortSignal[] = [];
+  const answers: (() => void)[] = [];
+  const own = new ReceiverCredentials({
+    post: ({ signal }) =>
+      new Promise((resolve) => {
+        signals.push(signal as AbortSignal);
+        const answer = Buffer.from(issued("shared").body);
+        answers.push(() => resolve({ kind: "answered", status: 200, retryAfter: undefined, answer, ms: 1 }));
+        const detail = "the service stops";
+        signal?.addEventListener("abort", () => resolve({ kind: "unanswered", reason: "cancelled", detail, ms: 1 }));
+      }),
+  });
+  const access = { kind: "oauth", tokenUrl: "https://auth.example/token", clientId: "acme", scope: undefined } as const;
+  const left = reject("the token endpoint: cancelled: the service stops");
+  const ask = (version: bigint) => {
+    const leaving = new AbortController();
+    return { leaving, headers: own.headersFor(webhook(access, version), leaving.signal) };
+  };
+  const [first, second] = [ask(1n), ask(1n)];
+  first.leaving.abort();
+  expect(await first.headers).toEqual(left);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  answers[0]?.();
+  expect(await second.headers).toEqual(bearer("shared"));
+  const [third, fourth] = [ask(2n), ask(2n)];
+  third.leaving.abort();
+  fourth.leaving.abort();
+  expect([await third.headers, await fourth.headers]).toEqual([left, left]);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+  const fifth = ask(2n);
+  answers[2]?.();
+  expect(await fifth.headers).toEqual(bearer("shared"));
 });
 
 test("a token is replaced shortly before its end, and after a change of the webhook", async () => {

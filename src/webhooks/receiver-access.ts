@@ -17,6 +17,13 @@ interface Token {
   readonly usedUntil: number;
 }
 
+/** A request for a token. It ends when nobody waits for it any more: who asked first may leave before the others. */
+interface Fetch {
+  readonly token: Promise<Result<Token, string>>;
+  readonly abort: AbortController;
+  waiting: number;
+}
+
 const MOST_TOKENS = 10_000;
 /** As much as is read of any answer: tokens can be long. */
 const ANSWER_BYTES = 16_384;
@@ -34,7 +41,7 @@ export class ReceiverCredentials {
   readonly #requests: Pick<OutgoingRequests, "post">;
   readonly #tokens = new LruCache<Token>(MOST_TOKENS);
   /** One request for each webhook at a time. */
-  readonly #fetches = new Map<string, Promise<Result<Token, string>>>();
+  readonly #fetches = new Map<string, Fetch>();
 
   constructor(requests: Pick<OutgoingRequests, "post">) {
     this.#requests = requests;
@@ -67,25 +74,41 @@ export class ReceiverCredentials {
     const name = nameOf(webhook);
     const known = this.#tokens.get(name);
     if (known !== undefined && known.usedUntil > steadyClock.now()) return done(known);
-    const running =
-      this.#fetches.get(name) ??
-      this.#fetch(webhook.customerId, access, secret, signal).finally(() => this.#fetches.delete(name));
-    this.#fetches.set(name, running);
-    const fetched = await running;
+    const fetch = this.#fetches.get(name) ?? this.#begin(webhook.customerId, access, secret);
+    this.#fetches.set(name, fetch);
+    const fetched = await this.#waitFor(name, fetch, signal);
+    if (fetched === undefined) return reject("the token endpoint: cancelled: the service stops");
     if (fetched.kind === "done") this.#tokens.set(name, fetched.value);
     return fetched;
+  }
+
+  async #waitFor(
+    name: string,
+    fetch: Fetch,
+    signal: AbortSignal | undefined,
+  ): Promise<Result<Token, string> | undefined> {
+    fetch.waiting += 1;
+    try {
+      return await untilAborted(fetch.token, signal);
+    } finally {
+      fetch.waiting -= 1;
+      if (fetch.waiting === 0) {
+        fetch.abort.abort();
+        this.#fetches.delete(name);
+      }
+    }
+  }
+
+  #begin(payer: string, access: OAuth, secret: string): Fetch {
+    const abort = new AbortController();
+    return { token: this.#fetch(payer, access, secret, abort.signal), abort, waiting: 0 };
   }
 
   /**
    * The credentials are sent in both ways at once, as the vendor does, which most servers accept. One that insists on a
    * single way (RFC 6749, section 2.3) gets them in the header alone, which each must support.
    */
-  async #fetch(
-    payer: string,
-    access: OAuth,
-    secret: string,
-    signal: AbortSignal | undefined,
-  ): Promise<Result<Token, string>> {
+  async #fetch(payer: string, access: OAuth, secret: string, signal: AbortSignal): Promise<Result<Token, string>> {
     const both = await this.#ask(payer, access, secret, { client_id: access.clientId, client_secret: secret }, signal);
     const isRejected = both.kind === "answered" && (both.status === 400 || both.status === 401);
     return readToken(isRejected ? await this.#ask(payer, access, secret, {}, signal) : both);
@@ -96,7 +119,7 @@ export class ReceiverCredentials {
     { tokenUrl, clientId, scope }: OAuth,
     secret: string,
     credentials: Readonly<Record<string, string>>,
-    signal: AbortSignal | undefined,
+    signal: AbortSignal,
   ): Promise<Answered | Unanswered> {
     const fields = { grant_type: "client_credentials", ...credentials, ...(scope === undefined ? {} : { scope }) };
     const basic = Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString("base64");
@@ -110,8 +133,24 @@ export class ReceiverCredentials {
       body: new URLSearchParams(fields).toString(),
       answerBytes: ANSWER_BYTES,
       payer,
-      ...(signal !== undefined && { signal }),
+      signal,
     });
+  }
+}
+
+/** @returns undefined if it is aborted before */
+async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value | undefined> {
+  if (signal === undefined) return work;
+  let leave = (): void => undefined;
+  const left = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined);
+  });
+  signal.addEventListener("abort", leave);
+  if (signal.aborted) leave();
+  try {
+    return await Promise.race([work, left]);
+  } finally {
+    signal.removeEventListener("abort", leave);
   }
 }
 

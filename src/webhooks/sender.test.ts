@@ -66,12 +66,44 @@ async function sent(hasAnother: boolean): Promise<unknown[]> {
     clock: { now: () => NOW },
   });
   const webhook = { signingSecrets: [{ kind: "v1", secret: Buffer.alloc(32) }] } as unknown as DeliverableWebhook;
-  return [tokens, await sender.send(webhook, { id: "1", body: "{}" })];
+  return [tokens, await sender.send(webhook, { id: "1", body: "{}" }, {})];
 }
 
 test("what is answered 401 is posted once more at once, with another token if there may be one", async () => {
   expect(await sent(true)).toMatchObject([["Bearer 1", "Bearer 2"], { status: 204 }]);
   expect(await sent(false)).toMatchObject([["Bearer 1"], { status: 401 }]);
+});
+
+test("what is no longer wanted once there are credentials is not posted, nor once more after a 401", async () => {
+  for (const [answers, outcome] of [
+    [[false], "not posted"],
+    [[true, false], { kind: "answered", status: 401 }],
+  ] as const) {
+    const posted: string[] = [];
+    const asked: boolean[] = [];
+    const sender = createSender({
+      requests: {
+        post: async ({ url }) => {
+          posted.push(url);
+          return { kind: "answered", status: 401, retryAfter: undefined, answer: Buffer.alloc(0), ms: 1 };
+        },
+      },
+      credentials: { headersFor: async () => done({}), onRefused: () => true },
+      clock: { now: () => NOW },
+    });
+    const signingSecrets = [{ kind: "v1", secret: Buffer.alloc(32) }];
+    const webhook = { url: "https://former.example", signingSecrets } as unknown as DeliverableWebhook;
+    const mayPost = () => {
+      const answer = answers[asked.length] ?? expect.fail("it was not wanted");
+      asked.push(answer);
+      return answer;
+    };
+    const answer = await sender.send(webhook, { id: "1", body: "{}" }, { mayPost });
+    expect(
+      answer === "not posted" ? answer : { kind: answer.kind, ...("status" in answer && { status: answer.status }) },
+    ).toEqual(outcome);
+    expect([posted.length, asked]).toEqual([answers.filter((may) => may).length, answers]);
+  }
 });
 
 test("without credentials nothing is posted, and the attempt says why", async () => {
@@ -80,7 +112,7 @@ test("without credentials nothing is posted, and the attempt says why", async ()
     credentials: { headersFor: async () => reject("the token endpoint answered 500"), onRefused: () => true },
     clock: { now: () => NOW },
   });
-  expect(await sender.send({} as DeliverableWebhook, { id: "1", body: "{}" })).toEqual({
+  expect(await sender.send({} as DeliverableWebhook, { id: "1", body: "{}" }, {})).toEqual({
     kind: "unanswered",
     error: "the token endpoint answered 500",
     ms: 0,
@@ -104,7 +136,7 @@ test("a message is posted with its id, the second of its attempt, a signature an
   const secret = Buffer.alloc(32, 7);
   const webhook = { url: "https://acme.example/hook", signingSecrets: [{ kind: "v1", secret }] };
   const message = { id: "evt", body: '{"a":1}' };
-  expect(await sender.send(webhook as unknown as DeliverableWebhook, message, signal)).toEqual({
+  expect(await sender.send(webhook as unknown as DeliverableWebhook, message, { signal })).toEqual({
     ...{ kind: "answered", status: 503, retryAfter: "120", body: Buffer.from("later"), ms: 7 },
   });
   const timestamp = String(NOW / 1_000);

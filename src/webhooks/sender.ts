@@ -22,9 +22,18 @@ export type Answer =
     }
   | { readonly kind: "unanswered"; readonly error: string; readonly ms: number };
 
+/** For how long something is to be posted. Nothing given: whatever happens meanwhile. */
+export interface Wanted {
+  /** Cuts off what is in flight, whose outcome is then unknown. */
+  readonly signal?: AbortSignal;
+  /** Asked right before each post: the webhook may have been moved while a token for it was fetched. */
+  readonly mayPost?: () => boolean;
+}
+
 /** Signs a message and posts it, within its own time limit. */
 export interface Sender {
-  send(webhook: DeliverableWebhook, message: Message, signal?: AbortSignal): Promise<Answer>;
+  /** @returns "not posted": it might not be any more, and nothing was */
+  send(webhook: DeliverableWebhook, message: Message, wanted: Wanted): Promise<Answer | "not posted">;
 }
 
 /** The body of one event, in the form that the webhook has. */

@@ -6,7 +6,7 @@ import type { Clock } from "../std/clock.ts";
 import { PROGRAM_VERSION } from "../std/program-version.ts";
 import type { Result } from "../std/result.ts";
 import type { OutgoingRequests } from "../web/outgoing-requests/outgoing-requests.ts";
-import type { Answer, Message, Sender } from "./sender.ts";
+import type { Answer, Message, Sender, Wanted } from "./sender.ts";
 
 /** How receivers let webhooks in, beside their signatures. */
 export interface ReceiverCredentials {
@@ -29,10 +29,12 @@ const UNAUTHORIZED = 401;
 
 export function createSender(parts: Parts): Sender {
   return {
-    send: async (webhook, message, signal) => {
-      const answer = await post(parts, webhook, message, signal);
-      const isRefused = answer.kind === "answered" && answer.status === UNAUTHORIZED;
-      return isRefused && parts.credentials.onRefused(webhook) ? post(parts, webhook, message, signal) : answer;
+    send: async (webhook, message, wanted) => {
+      const answer = await post(parts, webhook, message, wanted);
+      const isRefused = answer !== "not posted" && answer.kind === "answered" && answer.status === UNAUTHORIZED;
+      if (!isRefused || !parts.credentials.onRefused(webhook)) return answer;
+      const again = await post(parts, webhook, message, wanted);
+      return again === "not posted" ? answer : again;
     },
   };
 }
@@ -41,10 +43,11 @@ async function post(
   { requests, credentials, clock }: Parts,
   webhook: DeliverableWebhook,
   { id, body }: Message,
-  signal: AbortSignal | undefined,
-): Promise<Answer> {
+  { signal, mayPost = () => true }: Wanted,
+): Promise<Answer | "not posted"> {
   const shown = await credentials.headersFor(webhook, signal);
   if (shown.kind === "rejected") return { kind: "unanswered", error: shown.rejection, ms: 0 };
+  if (!mayPost()) return "not posted";
   const timestampSeconds = Math.floor(clock.now() / 1_000);
   const answer = await requests.post({
     url: webhook.url,

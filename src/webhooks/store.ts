@@ -1,6 +1,6 @@
 /** The SQL of what is delivered: webhook_progress, webhook_delivery, webhook_attempt. */
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { WebhookId } from "../customers/webhooks/webhook.ts";
+import type { Webhook, WebhookId } from "../customers/webhooks/webhook.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
 import type { Lease } from "../postgres/leases.ts";
 import { must } from "../std/assert.ts";
@@ -60,21 +60,25 @@ export async function beginProgress(
 /**
  * Takes webhooks over: the process that delivered to them before cannot write what it did since. Locks them to the end of the
  * transaction, in the order of their ids.
- * @returns nothing if the lease is no longer this one
+ * @returns those that are still active and of this version; none if the lease is no longer this one
  */
 export async function claimProgress(
   transaction: Queryable,
   lease: Lease,
-  ids: readonly WebhookId[],
+  webhooks: readonly Pick<Webhook, "id" | "version">[],
 ): Promise<StoredProgress[]> {
   const rows = await transaction.rows<ProgressRow>(
     `with locked as (
-       select webhook_id from webhook_progress where webhook_id = any($1::uuid[]) order by webhook_id for update)
+       select p.webhook_id
+         from unnest($1::uuid[], $2::bigint[]) as asked(id, version)
+              join webhook w on w.id = asked.id and w.version = asked.version and w.active_place is not null
+              join webhook_progress p on p.webhook_id = w.id
+        order by p.webhook_id for update of p)
      update webhook_progress set version = version + 1
       where webhook_id in (select webhook_id from locked)
-        and exists (select from lease where name = $2 and fence = $3 and holder = $4)
+        and exists (select from lease where name = $3 and fence = $4 and holder = $5)
      returning ${PROGRESS}`,
-    [ids, lease.name, lease.fence, lease.holder],
+    [webhooks.map(({ id }) => id), webhooks.map(({ version }) => version), lease.name, lease.fence, lease.holder],
   );
   return rows.map(progressOf);
 }

@@ -8,7 +8,8 @@ import type { Attempt } from "../../src/webhooks/attempt.ts";
 import { WEBHOOKS_LEASE } from "../../src/webhooks/deliveries.ts";
 import type { OpenRow } from "../../src/webhooks/queues/delivery-queue.ts";
 import { claimProgress, type StoredProgress, writeChanges } from "../../src/webhooks/store.ts";
-import { newId } from "../support/movements.ts";
+import { newId, TESTER } from "../support/movements.ts";
+import { unwrap } from "../support/results.ts";
 import { openSite, type Site } from "./site.ts";
 
 const T0 = Date.parse("2026-11-21T09:30:00Z") as Instant;
@@ -57,7 +58,7 @@ async function claimBoth(): Promise<void> {
   const { database } = site.db;
   const lease = await takeLease(database, WEBHOOKS_LEASE, newId(), 15_000);
   if (lease === undefined) throw new Error("nobody else has the lease");
-  const claimed = await claimProgress(database, lease, [webhook.id, other.id]);
+  const claimed = await claimProgress(database, lease, [webhook, other]);
   expect(claimed.map(({ version }) => version)).toEqual([2n, 2n]);
 }
 
@@ -82,12 +83,31 @@ test("only the holder of the lease claims a webhook", async () => {
   const lease = await takeLease(database, WEBHOOKS_LEASE, newId(), 15_000);
   if (lease === undefined) throw new Error("nobody else has the lease");
   for (const wrong of [{ name: "engine" }, { fence: lease.fence + 1n }, { holder: newId() }])
-    expect(await claimProgress(database, { ...lease, ...wrong }, [webhook.id])).toEqual([]);
-  expect(await claimProgress(database, lease, [webhook.id])).toEqual([
+    expect(await claimProgress(database, { ...lease, ...wrong }, [webhook])).toEqual([]);
+  expect(await claimProgress(database, lease, [webhook])).toEqual([
     { webhookId: webhook.id, customerId: site.customerId, ...UNTRIED, ...NEVER, version: 2n },
   ]);
   expect(await progressOf(webhook)).toEqual({ ...UNTRIED, ...NEVER, version: 2n });
   expect(await progressOf(other)).toEqual({ ...UNTRIED, ...NEVER, version: 1n });
+});
+
+test("a webhook that was changed, disabled or deleted since its settings were read is not claimed with them", async () => {
+  const { database } = site.db;
+  const lease = await takeLease(database, WEBHOOKS_LEASE, newId(), 15_000);
+  if (lease === undefined) throw new Error("nobody else has the lease");
+  const disabled = await site.webhook({ url: "https://acme.example" });
+  const deleted = await site.webhook({ url: "https://acme.example" });
+  const moved = { ...webhook, url: "https://elsewhere.example", receiverSecret: undefined };
+  unwrap(await site.webhooks.update(site.customerId, webhook.id, moved, TESTER));
+  unwrap(await site.webhooks.disableBy(TESTER, site.customerId, disabled.id));
+  unwrap(await site.webhooks.delete(site.customerId, deleted.id, TESTER));
+  // The version alone does not say that one is active.
+  const asDisabled = unwrap(await site.webhooks.disableBy(TESTER, site.customerId, disabled.id));
+  const claimed = await claimProgress(database, lease, [webhook, disabled, asDisabled, deleted, other]);
+  expect(claimed.map(({ webhookId }) => webhookId)).toEqual([other.id]);
+  expect((await progressOf(webhook)).version).toBe(1n);
+  const now = await site.webhooks.find(site.customerId, webhook.id);
+  expect(await claimProgress(database, lease, now === undefined ? [] : [now])).toHaveLength(1);
 });
 
 test("of a webhook that was claimed since only the attempts are written", async () => {

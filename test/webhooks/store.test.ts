@@ -168,10 +168,10 @@ test("a webhook is claimed under one lease, and its version is raised for its cu
     await db.owner.rows("truncate lease");
     const held = [name, holder, fence];
     await db.owner.rows("insert into lease (name, holder, fence, expires_at) values ($1, $2, $3, now())", held);
-    expect(await claimProgress(db.database.commits, lease, [ONE])).toEqual([]);
+    expect(await claimProgress(db.database.commits, lease, [{ id: ONE, version: 1n }])).toEqual([]);
   }
   await db.owner.rows("update lease set fence = 7");
-  const [claimed, ...more] = await claimProgress(db.database.commits, lease, [ONE]);
+  const [claimed, ...more] = await claimProgress(db.database.commits, lease, [{ id: ONE, version: 1n }]);
   expect([claimed?.webhookId, claimed?.version, more]).toEqual([ONE, 2n, []]);
   await expect(lockProgress(db.database.commits, BETA, ONE)).rejects.toThrow();
   expect(await lockProgress(db.database.commits, ACME, ONE)).toMatchObject({ webhookId: ONE, version: 2n });

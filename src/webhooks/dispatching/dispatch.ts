@@ -7,7 +7,7 @@
  * customer fewer, by their bytes too, and fewer of all while the thread is busy; so many events in memory; so many reads at once.
  */
 import { setMaxListeners } from "node:events";
-import type { WebhookId } from "../../customers/webhooks/webhook.ts";
+import type { DeliverableWebhook, WebhookId } from "../../customers/webhooks/webhook.ts";
 import type { ActiveWebhooks } from "../../customers/webhooks/webhooks.ts";
 import type { Lease } from "../../postgres/leases.ts";
 import type { Outage } from "../../std/outage.ts";
@@ -19,12 +19,12 @@ import { findStale, trimAttempts } from "../store.ts";
 import { EventReads } from "./event-reads.ts";
 import { InFlight, MOST_IN_FLIGHT } from "./in-flight.ts";
 import type { Line, QueuedEvent } from "./line.ts";
-import { openLines } from "./open-lines.ts";
+import { openLines, reportExpired } from "./open-lines.ts";
 import type { DispatcherOptions } from "./options.ts";
 import { Pace } from "./pace.ts";
 import { ProgressWriter } from "./progress-writer.ts";
-import { Retention } from "./retention.ts";
 import { RoundRobin } from "./round-robin.ts";
+import { Upkeep } from "./upkeep.ts";
 
 /** Events and rows in memory, beyond which events are read one at a time. */
 const MOST_IN_MEMORY = 100_000;
@@ -44,7 +44,7 @@ export class Dispatch {
   readonly #lease: Lease;
   readonly #outage: Outage;
   readonly #writer: ProgressWriter;
-  readonly #retention: Retention;
+  readonly #upkeep: Upkeep;
   readonly #lines = new Map<WebhookId, Line>();
   /** By the version at which their secrets could not be decrypted. */
   readonly #unreadable = new Map<WebhookId, bigint>();
@@ -64,8 +64,6 @@ export class Dispatch {
   #inMemory = 0;
   #isPumping = false;
   #isEnding = false;
-  /** Whether a disabled webhook may not be recorded yet: also one of a process that died. */
-  #hasUnrecorded = true;
   /** In time of the process. */
   maySendUntilMs = 0;
 
@@ -75,7 +73,7 @@ export class Dispatch {
     setMaxListeners(MOST_IN_FLIGHT, this.#abort.signal);
     this.#lease = lease;
     this.#outage = outage;
-    this.#retention = new Retention(options);
+    this.#upkeep = new Upkeep(options, (error) => outage.failed(error));
     this.#reads = new EventReads(options);
     this.#pace = options.pace ?? new Pace();
     this.#writer = new ProgressWriter({
@@ -98,17 +96,20 @@ export class Dispatch {
     while (!this.#isEnding) {
       try {
         await this.#lookAround();
-        this.#outage.succeeded();
+        if (!this.#upkeep.isFailing) this.#outage.succeeded();
       } catch (error) {
         this.#outage.failed(error);
       }
-      if (!this.#isEnding) await this.#refresh.wait(REFRESH_MS);
+      if (this.#isEnding) break;
+      this.#upkeep.begin();
+      await this.#refresh.wait(REFRESH_MS);
     }
     await this.#finish();
     clearInterval(ticking);
     this.#writer.end();
     await writing;
     await this.#writer.write().catch((error: unknown) => this.#outage.failed(error));
+    await this.#upkeep.ended();
   }
 
   /** waits: for what is in flight, for some seconds. at once: somebody else may be delivering. */
@@ -132,11 +133,7 @@ export class Dispatch {
 
   async #lookAround(): Promise<void> {
     await this.#removeDrained();
-    const { database, webhooks, recordDisabled } = this.#options;
-    if (this.#hasUnrecorded) {
-      await recordDisabled();
-      this.#hasUnrecorded = false;
-    }
+    const { database, webhooks } = this.#options;
     const stops = this.#stops;
     const stale = await findStale(database, new Map([...this.#lines].map(([id, { version }]) => [id, version])));
     for (const id of stale) this.#close(this.#lines.get(id), "stale");
@@ -147,12 +144,19 @@ export class Dispatch {
     for (const [id, line] of this.#lines) if (!active.has(id)) this.#close(line, "closing");
     for (const { id } of changed) this.#close(this.#lines.get(id), "closing");
     await this.#removeDrained();
-    const opening = changed.filter(({ id }) => !this.#lines.has(id));
-    for (let from = 0; from < opening.length && !this.#isEnding; from += OPENED_AT_ONCE) {
-      const lines = await openLines(this.#options, this.#lease, opening.slice(from, from + OPENED_AT_ONCE));
+    await this.#openAll(changed.filter(({ id }) => !this.#lines.has(id)));
+  }
+
+  /** For a second: of many webhooks the first ones may have changed before the last are opened. */
+  async #openAll(webhooks: readonly DeliverableWebhook[]): Promise<void> {
+    const untilMs = performance.now() + REFRESH_MS;
+    for (let from = 0; from < webhooks.length && !this.#isEnding; from += OPENED_AT_ONCE) {
+      if (performance.now() > untilMs) return this.#refresh.notify();
+      const lines = await openLines(this.#options, this.#lease, webhooks.slice(from, from + OPENED_AT_ONCE));
       for (const line of lines) this.#open(line);
+      // Behind their first pages in the queue of reads.
+      for (const line of lines) this.#reportExpired(line);
     }
-    await this.#retention.run();
   }
 
   /** They are looked at again when they are changed, or by another process. */
@@ -175,8 +179,15 @@ export class Dispatch {
     this.#touch(line);
   }
 
+  #reportExpired(line: Line): void {
+    void this.#reads
+      .inTurn(line, async () => (this.#isEnding ? undefined : reportExpired(this.#options, line)))
+      .catch((error: unknown) => this.#outage.failed(error));
+  }
+
   #close(line: Line | undefined, state: "closing" | "stale"): void {
-    if (line === undefined || line.state === "stale") return;
+    // A look that finds it closing already, while it waits for an answer, is not followed by another one at once.
+    if (line === undefined || line.state === "stale" || line.state === state) return;
     line.state = state;
     this.#refresh.notify();
   }
@@ -191,7 +202,7 @@ export class Dispatch {
       if (queue.disabling !== undefined && line.state === "closing") {
         if (await webhooks.disable(webhook.id, webhook.version, queue.disabling, clock.now()))
           log({ kind: "disabled", webhook, reason: queue.disabling });
-        this.#hasUnrecorded = true;
+        this.#upkeep.hasUnrecorded = true;
       }
       line.stopListening();
       this.#lines.delete(line.id);
@@ -362,11 +373,13 @@ export class Dispatch {
     const events = post.events ?? (await this.#reads.again(line, post.numbers[0] ?? 0n));
     if (events.length < post.numbers.length) return "expired";
     const { signal } = this.#abort;
-    if (signal.aborted) return "not sent";
+    const mayPost = (): boolean => line.state === "open" && this.#maySend;
+    if (!mayPost()) return "not sent";
     const message = messageOf(webhook, events);
     this.#pace.onBody(webhook.customerId, Buffer.byteLength(message.body), performance.now());
-    const answer = await this.#options.sender.send(webhook, message, signal);
-    return signal.aborted && answer.kind === "unanswered" ? "not sent" : { answer, messageId: message.id };
+    const answer = await this.#options.sender.send(webhook, message, { signal, mayPost });
+    if (answer === "not posted" || (signal.aborted && answer.kind === "unanswered")) return "not sent";
+    return { answer, messageId: message.id };
   }
 
   #settle(line: Line, post: Post<QueuedEvent>, answer: Answer, messageId: string): void {

@@ -16,6 +16,8 @@ export class Line {
   readonly webhook: DeliverableWebhook;
   /** Of its progress, under which it writes. */
   readonly version: bigint;
+  /** Where its place was. */
+  readonly openedAt: bigint;
   readonly queue: DeliveryQueue<QueuedEvent>;
   readonly types: readonly EventType[] | undefined;
   /**
@@ -36,6 +38,7 @@ export class Line {
   constructor(webhook: DeliverableWebhook, version: bigint, options: Omit<QueueOptions, "deliveriesPerSecond">) {
     this.webhook = webhook;
     this.version = version;
+    this.openedAt = options.stored.readTo;
     this.types = matchingTypes(webhook.types);
     const { deliveryOrder, deliveriesPerSecond } = webhook;
     const settings = { ...options, deliveriesPerSecond };

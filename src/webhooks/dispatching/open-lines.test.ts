@@ -17,9 +17,11 @@ test("what a strict webhook has behind its place stays: whether its batch is tri
     return ids.map((webhook_id) => ({ webhook_id, read_to: "7", accepted_behind: [], version: "2", ...none }));
   };
   const database = { transaction: (work: (own: object) => unknown) => work({ rows }) } as unknown as Database;
-  const events = { list: async () => ({ events: [], searchedTo: 7n, isLast: true }) } as never;
-  const parts = { database, clock: systemClock, events, log: () => expect.fail("none has expired") };
-  const lines = await openLines(parts as never, { name: "webhooks", holder: "here", fence: 1n }, webhooks);
+  const lines = await openLines(
+    { database, clock: systemClock },
+    { name: "webhooks", holder: "here", fence: 1n },
+    webhooks,
+  );
   expect(lines.map(({ webhook: { deliveryOrder }, version }) => [deliveryOrder, version])).toEqual([
     ["per_object", 2n],
     ["strict", 2n],

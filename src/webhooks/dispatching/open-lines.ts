@@ -7,16 +7,19 @@ import { claimProgress, readOpenRows, removeRowsBehindPlace } from "../store.ts"
 import { Line } from "./line.ts";
 import type { DispatcherOptions } from "./options.ts";
 
-type Parts = Pick<DispatcherOptions, "database" | "clock" | "events" | "log">;
-
-/** @returns nothing if the lease is no longer this one */
-export async function openLines(parts: Parts, lease: Lease, webhooks: readonly DeliverableWebhook[]): Promise<Line[]> {
-  const { database, clock } = parts;
+/**
+ * Those that have changed since their settings were read are left to the next look, which reads the new ones.
+ * @returns nothing if the lease is no longer this one
+ */
+export async function openLines(
+  { database, clock }: Pick<DispatcherOptions, "database" | "clock">,
+  lease: Lease,
+  webhooks: readonly DeliverableWebhook[],
+): Promise<Line[]> {
   const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]));
-  const ids = [...byId.keys()];
   const keepBehind = webhooks.filter(({ deliveryOrder }) => deliveryOrder === "strict").map(({ id }) => id);
   const { progress, rows } = await database.transaction(async (transaction) => {
-    const claimed = await claimProgress(transaction, lease, ids);
+    const claimed = await claimProgress(transaction, lease, webhooks);
     const claimedIds = claimed.map(({ webhookId }) => webhookId);
     await removeRowsBehindPlace(
       transaction,
@@ -24,20 +27,19 @@ export async function openLines(parts: Parts, lease: Lease, webhooks: readonly D
     );
     return { progress: claimed, rows: await readOpenRows(transaction, claimedIds) };
   });
-  const lines = progress.map((stored) => {
+  return progress.map((stored) => {
     const webhook = must(byId.get(stored.webhookId), "it was asked for");
     const now = clock.now();
     const open = (rows.get(stored.webhookId) ?? []).map((row) => withinSchedule(row, now));
     return new Line(webhook, stored.version, { now, random: Math.random, stored, rows: open });
   });
-  for (const [place, line] of lines.entries())
-    await reportExpired(parts, line, must(progress[place], "one each").readTo);
-  return lines;
 }
 
 /** Of a webhook that was disabled for as long as events are kept. */
-async function reportExpired({ events, log }: Parts, line: Line, readTo: bigint): Promise<void> {
-  const { id, customerId } = line.webhook;
+export async function reportExpired(
+  { events, log }: Pick<DispatcherOptions, "events" | "log">,
+  { webhook: { id, customerId }, openedAt: readTo }: Line,
+): Promise<void> {
   const page = await events.list({ customerId, after: readTo, limit: 1 });
   const first = page.events[0]?.number ?? readTo + 1n;
   if (first > readTo + 1n) log({ kind: "expired", webhookId: id, from: readTo + 1n, to: first - 1n });
