@@ -36,7 +36,13 @@ export function committed({ link: { slot, n, hash }, content, decided, sentMs }:
 export function failed({ link: { slot, n }, decided }: InFlightBatch, error: Error): LaneEvent {
   const claims = claimsOf(decided);
   // A rule that fails again on locked rows is a bug, and reported as one then.
-  return { kind: "batch_failed", slot, n, error, isContention: isContention(error, claims) || isConflict(error, claims) };
+  return {
+    kind: "batch_failed",
+    slot,
+    n,
+    error,
+    isContention: isContention(error, claims) || isConflict(error, claims),
+  };
 }
 
 /** Whether it is known not to have committed, and the session to go on. */
