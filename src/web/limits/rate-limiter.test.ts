@@ -75,6 +75,22 @@ test("a client that is known by its secret has a bucket at each address, an IPv6
   expect(limited).toEqual(new Array(5).fill({ rate: "rest", caller: "client" }));
 });
 
+test("what is proven or asked from all over an IPv6 network of 48 bits has the buckets of four addresses", () => {
+  const { limiter } = start();
+  const addresses = Array.from({ length: 9 }, (_, at) => `2001:db8:0:${at}::1`);
+  const known = addresses.flatMap((address) =>
+    Array.from({ length: 6 }, () => limiter.ofClientAt("rest", "acme", address).admitted),
+  );
+  expect(known.filter(Boolean)).toHaveLength(24);
+  expect(limiter.ofClientAt("rest", "borealis", "2001:db8:0:9::1").admitted).toBe(true);
+  expect(limiter.ofClientAt("rest", "acme", "2001:db8:1:1::1").admitted).toBe(true);
+  const asked = addresses.flatMap((address) =>
+    Array.from({ length: 3_000 }, () => limiter.ofHealth(address)?.admitted === true),
+  );
+  expect(asked.filter(Boolean)).toHaveLength(12_000);
+  expect(limiter.ofHealth("2001:db8:1:1::1")?.admitted).toBe(true);
+});
+
 test("health checks of an IPv6 network of 64 bits are counted together, and are counted as such", () => {
   const { limited, limiter } = start();
   const asked = Array.from(

@@ -2,7 +2,7 @@
  * Rate limits of API clients, and of the addresses of unauthenticated callers. Each process counts its own responses.
  * Clients are identified by their token, so unauthenticated callers cannot use up the buckets of clients.
  */
-import { ADDRESSES_OF_WIDE, isLoopback, networksOf, rateLimitKey } from "./address.ts";
+import { ADDRESSES_OF_WIDE, isLoopback, networksOf } from "./address.ts";
 import { Buckets } from "./buckets.ts";
 import { RATE_CLASSES, type RateClass, type RequestRates } from "./rates.ts";
 import type { Taking } from "./token-bucket.ts";
@@ -36,6 +36,7 @@ export class RateLimiter {
   /** Of IPv6 networks of 48 bits. */
   readonly #wide: Readonly<Record<RateClass, Buckets>>;
   readonly #health: Buckets;
+  readonly #wideHealth: Buckets;
   readonly #isShared: (address: string) => boolean;
   readonly #now: () => number;
   readonly #onLimited: (limited: Limited) => void;
@@ -57,6 +58,7 @@ export class RateLimiter {
     this.#addresses = bucketsOf(rates, mostBuckets);
     this.#wide = bucketsOf(rates, mostBuckets, ADDRESSES_OF_WIDE);
     this.#health = new Buckets(HEALTH_PER_SECOND, mostBuckets);
+    this.#wideHealth = new Buckets(HEALTH_PER_SECOND * ADDRESSES_OF_WIDE, mostBuckets);
     this.#isShared = isShared;
     this.#now = now;
     this.#onLimited = onLimited;
@@ -69,13 +71,8 @@ export class RateLimiter {
 
   /** @param cost how many requests it counts as */
   ofAddress(rateClass: RateClass, address: string, cost = 1): Verdict {
-    const [first, second] = networksOf(address);
     const limited: Limited = { rate: rateClass, caller: "address" };
-    const verdict = this.#take(this.#addresses[rateClass], second ?? first, limited, cost);
-    // What an address is refused takes nothing from its neighbours.
-    if (second === undefined || !verdict.admitted) return verdict;
-    const ofWide = this.#take(this.#wide[rateClass], first, limited, cost);
-    return ofWide.admitted ? verdict : ofWide;
+    return this.#takeOfNetworks(this.#addresses[rateClass], this.#wide[rateClass], address, limited, { cost });
   }
 
   /** What an admitted request counts as besides, once that is known. */
@@ -88,13 +85,31 @@ export class RateLimiter {
 
   /** A client that is known by its secret, with a bucket per address. */
   ofClientAt(rateClass: RateClass, clientId: string, address: string): Verdict {
-    return this.ofClient(rateClass, `${rateLimitKey(address)} ${clientId}`);
+    const limited: Limited = { rate: rateClass, caller: "client" };
+    return this.#takeOfNetworks(this.#clients[rateClass], this.#wide[rateClass], address, limited, { clientId });
   }
 
   /** Health checks. @returns undefined for addresses without a limit */
   ofHealth(address: string): Verdict | undefined {
     if (this.#isShared(address)) return undefined;
-    return this.#take(this.#health, rateLimitKey(address), { rate: "health", caller: "address" });
+    return this.#takeOfNetworks(this.#health, this.#wideHealth, address, { rate: "health", caller: "address" });
+  }
+
+  /** @param wide of IPv6 networks of 48 bits */
+  #takeOfNetworks(
+    narrow: Buckets,
+    wide: Buckets,
+    address: string,
+    limited: Limited,
+    { clientId, cost = 1 }: { readonly clientId?: string; readonly cost?: number } = {},
+  ): Verdict {
+    const [first, second] = networksOf(address);
+    const keyOf = (network: string): string => (clientId === undefined ? network : `${network} ${clientId}`);
+    const verdict = this.#take(narrow, keyOf(second ?? first), limited, cost);
+    // What an address is refused takes nothing from its neighbours.
+    if (second === undefined || !verdict.admitted) return verdict;
+    const ofWide = this.#take(wide, keyOf(first), limited, cost);
+    return ofWide.admitted ? verdict : ofWide;
   }
 
   #take(buckets: Buckets, key: string, limited: Limited, cost = 1): Verdict {
