@@ -69,6 +69,23 @@ test("so are 64 megabytes of all, for which no address is blocked", async () => 
   expect([others.every((socket) => socket.isPaused()), reasons]).toEqual([true, []]);
 });
 
+test("of an IPv6 network of 48 bits forty megabytes are discarded in a second, and eighty connections may be held", async () => {
+  const counts = countsAt(() => 0);
+  const reasons: string[] = [];
+  const open = (_: unknown, at: number) =>
+    discarding(`2001:db8:0:${at}::1`, counts, (_socket, reason) => void reasons.push(reason));
+  const sockets = await Promise.all(Array.from({ length: 86 }, open));
+  for (const socket of sockets.slice(0, 5)) await send(socket, 8 * MIB);
+  expect(sockets.some((socket) => socket.isPaused())).toBe(false);
+  for (const socket of sockets.slice(5, 85)) await send(socket, 512);
+  expect([sockets.filter((socket) => socket.isPaused()).length, reasons]).toEqual([80, []]);
+  await send(sockets[85] as Duplex, 512);
+  expect(reasons).toEqual(["too many bytes beside requests"]);
+  const beside = await discarding("2001:db8:1:1::1", counts);
+  await send(beside, 512);
+  expect(beside.isPaused()).toBe(false);
+});
+
 test("twenty connections that are no longer read are no flood: a caller with an expired token may have as many", async () => {
   const counts = countsAt(() => 0);
   const reasons: string[] = [];

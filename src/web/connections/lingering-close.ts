@@ -4,7 +4,7 @@
  * Node's parser is detached first: it would make a call for each chunk of a body.
  */
 import type { Socket } from "node:net";
-import { isLoopback, rateLimitKey } from "../limits/address.ts";
+import { ADDRESSES_OF_WIDE, isLoopback, networksOf } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
 import { reportFlood } from "./flood-reports.ts";
 import { SMALL_PIECE_BYTES } from "./fragmented-requests.ts";
@@ -20,7 +20,8 @@ const MOST_SMALL_PIECES = 100;
 
 /**
  * Bytes that are discarded in a second, of an address and of all. At the rate of a fast line they would take all of the
- * thread's time. Of an address more than the longest body that a caller may send by mistake before it reads.
+ * thread's time. Of an address more than the longest body that a caller may send by mistake before it reads; of an IPv6
+ * network of 48 bits four times as many.
  */
 const MOST_OF_ADDRESS = 10 * 1_024 * 1_024;
 const MOST_OF_ALL = 64 * 1_024 * 1_024;
@@ -66,17 +67,22 @@ export function stopReadingAtOnce(socket: Socket, { discardedBytes, held }: Coun
   skipRestOfRead(socket);
   let small = 0;
   const { remoteAddress = "" } = socket;
-  const key = isLoopback(remoteAddress) ? undefined : rateLimitKey(remoteAddress);
+  const networks = isLoopback(remoteAddress) ? [] : networksOf(remoteAddress);
+  /** Counts for the address and for the IPv6 network of 48 bits that it is in. */
+  const exceeds = (most: number, counts: CountsPerSecond, amount?: number): boolean =>
+    networks
+      .map((network, at) => counts.add(network, amount) > (at < networks.length - 1 ? ADDRESSES_OF_WIDE : 1) * most)
+      .includes(true);
   // Node's parser is one of the listeners. It reads the socket directly only while it is the only one.
   socket.removeAllListeners("data").on("data", ({ length }: Buffer) => {
     if (length < SMALL_PIECE_BYTES) small += 1;
     if (small > MOST_SMALL_PIECES) return void socket.destroy();
     const isTooMuchOfAll = discardedBytes.add(ALL, length) > MOST_OF_ALL;
-    const isTooMuch = key !== undefined && discardedBytes.add(key, length) > MOST_OF_ADDRESS;
+    const isTooMuch = exceeds(MOST_OF_ADDRESS, discardedBytes, length);
     // Until it is closed. The caller can still read its response.
     if (isTooMuch || isTooMuchOfAll) holdReading(socket);
     // For the bytes of others no address is blocked.
-    if (isTooMuch && held.add(key) > MOST_HELD) reportFlood(socket, "too many bytes beside requests");
+    if (isTooMuch && exceeds(MOST_HELD, held)) reportFlood(socket, "too many bytes beside requests");
   });
 }
 
