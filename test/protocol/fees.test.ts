@@ -142,10 +142,11 @@ test("tiers set by the operator apply in every process within seconds, and the l
     { minimum_gross: "0", taker_rate: "0.01", maker_rebate: "0" },
     { minimum_gross: "0.5", taker_rate: "0", maker_rebate: "0" },
   ]);
-  const listed = await service.call("GET", "/v2/markets");
-  expect(listed.body.markets.find((one: { market: string }) => one.market === "BCHUSD")).toMatchObject({
-    taker_rate: "0.01",
-    maker_rebate: "0",
+  // Markets are as old as the catalogue.
+  await until("the market shows them", async () => {
+    const { body } = await service.call("GET", "/v2/markets");
+    const listed = body.markets.find((one: { market: string }) => one.market === "BCHUSD");
+    return listed.taker_rate === "0.01" && listed.maker_rebate === "0";
   });
 });
 

@@ -150,11 +150,13 @@ export class RealServer implements Server {
   async settle(open: () => number): Promise<void> {
     const { owner, ownerConnection } = this.#db;
     await until("all is answered or waits for a lock", async () => {
+      // Before it is asked who waits: what is answered meanwhile may have been waited for.
+      const unanswered = open();
       const [row] = await owner.rows<{ count: string }>(
         "select count(*) from pg_stat_activity where datname = $1 and cardinality(pg_blocking_pids(pid)) > 0",
         [ownerConnection.database],
       );
-      return Number(row?.count) >= open();
+      return Number(row?.count) >= unanswered;
     });
   }
 
