@@ -46,8 +46,8 @@ async function post(
   { signal, mayPost = () => true }: Wanted,
 ): Promise<Answer | "not posted"> {
   const shown = await credentials.headersFor(webhook, signal);
-  if (shown.kind === "rejected") return { kind: "unanswered", error: shown.rejection, ms: 0 };
   if (!mayPost()) return "not posted";
+  if (shown.kind === "rejected") return { kind: "unanswered", error: shown.rejection, ms: 0 };
   const timestampSeconds = Math.floor(clock.now() / 1_000);
   const answer = await requests.post({
     url: webhook.url,

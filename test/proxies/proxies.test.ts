@@ -6,9 +6,8 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, get, type IncomingMessage } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -195,33 +194,6 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
   });
 }
 
-test("haproxy ends what a node that stands still was sent, once it has noticed", {
-  timeout: 60_000,
-}, async (context) => {
-  const haproxy = must(PROXIES.haproxy, "it is there");
-  required(context, existsSync(haproxy.program) ? undefined : "haproxy is not installed");
-  let isStill = false;
-  const node = createServer((_request, response) => void (isStill || response.end()));
-  await once(node.listen(0, "127.0.0.1"), "listening");
-  const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`;
-  const front = await startProxy(haproxy, { apiUrl: url, authUrl: url });
-  isStill = true;
-  // On new connections: on one that it has kept haproxy closes it without a response.
-  const received = await Promise.all(
-    [`${front.api}/v2/profiles`, `${front.auth}/oauth2/token`].map(async (url) => {
-      const [response] = (await once(get(url, { agent: false }), "response")) as [IncomingMessage];
-      return [response.statusCode, JSON.parse(Buffer.concat(await response.toArray()).toString())];
-    }),
-  );
-  const detail = "no response from a node: if this was a write, look whether it was done before you repeat it";
-  expect(received).toEqual([
-    [502, expect.objectContaining({ status: 502, detail })],
-    [502, { error: "temporarily_unavailable", error_description: "no response from a node" }],
-  ]);
-  node.closeAllConnections();
-  node.close();
-});
-
 test("no proxy without a bound on key updates offers TLS 1.3", async () => {
   const read = (name: string) => readFile(new URL(`../../ops/proxies/${name}`, import.meta.url), "utf8");
   const binds = (await read("haproxy.cfg")).match(/bind .* ssl .*/g);
@@ -320,7 +292,7 @@ function feedOutcome(url: string, localAddress: string): Promise<string> {
 
 async function startProxy(
   { program, config, args, adapt }: Proxy,
-  behind: Pick<NotingServers, "apiUrl" | "authUrl">,
+  behind: NotingServers,
 ): Promise<{ api: string; auth: string }> {
   directory = await mkdtemp(join(tmpdir(), "parbook-proxy-"));
   const [api, auth] = await Promise.all([freePort(), freePort()]);

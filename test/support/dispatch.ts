@@ -41,6 +41,8 @@ interface World {
   log: CustomerEvent[];
   webhooks: readonly DeliverableWebhook[];
   isReadable: boolean;
+  /** Of those that have changed, how many are listed at once. */
+  mostListed: number;
   isWritable: boolean;
   /** Whether it can be recorded that a webhook was disabled. */
   isRecordable: boolean;
@@ -64,7 +66,7 @@ export function deliver(given: Partial<World> = {}) {
   const world: World = {
     ...{ log: upTo(1), webhooks: [WEBHOOK], isReadable: true, isWritable: true, isRecordable: true, isUnchanged: true },
     ...{ answer: () => answered(204), credentials: () => undefined, delay: () => undefined },
-    ...{ open: [], failing: new Set<string>(), body: "{}", utilization: 0 },
+    ...{ open: [], failing: new Set<string>(), body: "{}", utilization: 0, mostListed: 1_000 },
     ...given,
   };
   const statements: (readonly [text: string, values: readonly unknown[]])[] = [];
@@ -118,10 +120,13 @@ export function deliver(given: Partial<World> = {}) {
     ...{ ids: new IdSource(), holder: "here", events, pace: new Pace(world), bodyOf: () => world.body },
     webhooks: {
       listActive: async (known): Promise<ActiveWebhooks> => {
-        const changed = world.webhooks.filter(({ id, version }) => known.get(id) !== version);
+        const all = world.webhooks.filter(({ id, version }) => known.get(id) !== version);
+        const changed = all.slice(0, world.mostListed);
+        const hasMore = changed.length < all.length;
         const unreadable = changed.map((webhook: Webhook) => ({ webhook, error: new CannotDecrypt("another key") }));
         const active = new Set(world.webhooks.map(({ id }) => id));
-        return world.isReadable ? { active, changed, unreadable: [] } : { active, changed: [], unreadable };
+        const read = world.isReadable ? { changed, unreadable: [] } : { changed: [], unreadable };
+        return { active, ...read, hasMore };
       },
       disable: async (...how) => {
         calls.disabled.push(how);

@@ -21,14 +21,19 @@ export interface Schedule {
   readonly agreed: FeeRates | undefined;
 }
 
-/** By market. One statement: from tiers and agreements of different times would follow rates that the customer never had. */
-export async function readSchedules(database: Queryable, customerId: Uuid): Promise<Map<MarketCode, Schedule>> {
+/** By market, or of one. One statement: from tiers and agreements of different times would follow rates that the customer never had. */
+export async function readSchedules(
+  database: Queryable,
+  customerId: Uuid,
+  market?: MarketCode,
+): Promise<Map<MarketCode, Schedule>> {
   const rows = await database.rows<ScheduleRow>(
     `select t.market, ${feeTierColumns.map(({ name }) => `t.${name}`).join(", ")}, a.taker_rate as agreed_taker_rate,
             a.maker_rebate as agreed_maker_rebate
        from fee_tier t left join fee_agreement a on a.market = t.market and a.customer_id = $1
+      where $2::text is null or t.market = $2
       order by t.market, t.minimum_gross`,
-    [customerId],
+    [customerId, market ?? null],
   );
   const schedules = new Map<MarketCode, { readonly tiers: FeeTier[]; readonly agreed: FeeRates | undefined }>();
   for (const row of rows) {

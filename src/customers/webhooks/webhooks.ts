@@ -48,6 +48,7 @@ export type { DeliverableWebhook, Webhook, WebhookId, WebhookSettings } from "./
 
 /** Of a customer, disabled ones included. */
 const MOST_WEBHOOKS = 100;
+const MOST_OPENED = 1_000;
 /** Of a webhook and its secrets, until both are of one version. */
 const MOST_READS = 10;
 
@@ -93,6 +94,8 @@ export interface ActiveWebhooks {
   readonly changed: readonly DeliverableWebhook[];
   /** Those that were changed and whose secrets cannot be decrypted: the others do not wait for them. */
   readonly unreadable: readonly UnreadableWebhook[];
+  /** Whether more have changed, which are read next time. */
+  readonly hasMore: boolean;
 }
 
 export interface WebhooksOptions {
@@ -260,13 +263,17 @@ export class Webhooks {
   }
 
   /**
-   * The active webhooks of all customers: their ids, and those of them whose version is not the known one.
+   * The active webhooks of all customers: their ids, and those of them whose version is not the known one, a thousand at a
+   * time: their secrets are decrypted.
    */
   async listActive(known: ReadonlyMap<WebhookId, bigint>): Promise<ActiveWebhooks> {
     const versions = await readActiveVersions(this.#database);
-    const ids = [...versions].filter(([id, version]) => known.get(id) !== version).map(([id]) => id);
+    const changed = [...versions].filter(([id, version]) => known.get(id) !== version).map(([id]) => id);
+    // What is delivered to comes first: it has other settings by now.
+    changed.sort((a, b) => Number(known.has(b)) - Number(known.has(a)));
+    const ids = changed.slice(0, MOST_OPENED);
     const { opened, unreadable } = await this.#secrets.open(await readWebhooks(this.#database, ids));
-    return { active: new Set(versions.keys()), changed: opened, unreadable };
+    return { active: new Set(versions.keys()), changed: opened, unreadable, hasMore: ids.length < changed.length };
   }
 
   /**

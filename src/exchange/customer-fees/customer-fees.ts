@@ -52,11 +52,12 @@ const DAY_MS = 24 * 60 * 60_000;
 const DAYS = 30;
 /** The maximum age of the basis of an order's rates. */
 const KEPT_MS = 3_000;
-const MAX_CUSTOMERS = 10_000;
+const MOST_KNOWN = 10_000;
 
 export class Fees {
   readonly #parts: FeesParts;
-  readonly #known = new LruCache<{ readonly at: Instant; readonly basis: Promise<FeeBasis> }>(MAX_CUSTOMERS);
+  /** By customer and market. */
+  readonly #known = new LruCache<{ readonly at: Instant; readonly basis: Promise<FeeBasis> }>(MOST_KNOWN);
   readonly #lists = new SharedReads<CustomerId, CustomerFees>((customerId) => this.#list(customerId));
 
   constructor(parts: FeesParts) {
@@ -65,10 +66,10 @@ export class Fees {
 
   /** May be a few seconds old. */
   async ratesOf(customerId: CustomerId, market: Market): Promise<FeeRates> {
-    const known = this.#known.get(customerId);
+    const known = this.#known.get(nameOf(customerId, market));
     const age = this.#parts.clock.now() - (known?.at ?? 0);
     const isFresh = age >= 0 && age < KEPT_MS;
-    return ratesOn(market, await (known !== undefined && isFresh ? known.basis : this.#read(customerId)));
+    return ratesOn(market, await (known !== undefined && isFresh ? known.basis : this.#read(customerId, market)));
   }
 
   /** Current; also refreshes the cache. Callers at the same time share one object. */
@@ -77,7 +78,7 @@ export class Fees {
   }
 
   async #list(customerId: CustomerId): Promise<CustomerFees> {
-    const basis = await this.#read(customerId);
+    const basis = await this.#read(customerId, undefined);
     const markets = this.#parts.catalogue.listMarkets().map((market) => ({
       ...ratesOn(market, basis),
       market: market.code,
@@ -89,22 +90,34 @@ export class Fees {
     return { since: basis.since, markets };
   }
 
-  /** Concurrent callers share one read. */
-  #read(customerId: CustomerId): Promise<FeeBasis> {
-    const at = this.#parts.clock.now();
-    const known = { at, basis: readBasis(this.#parts, customerId, at) };
-    this.#known.set(customerId, known);
+  /**
+   * Concurrent callers share one read.
+   * @param market undefined: of all
+   */
+  #read(customerId: CustomerId, market: Market | undefined): Promise<FeeBasis> {
+    const { clock, catalogue } = this.#parts;
+    const at = clock.now();
+    const known = { at, basis: readBasis(this.#parts, customerId, market, at) };
+    const names = (market === undefined ? catalogue.listMarkets() : [market]).map((one) => nameOf(customerId, one));
+    for (const name of names) this.#known.set(name, known);
     known.basis.catch(() => {
-      if (this.#known.get(customerId) === known) this.#known.delete(customerId);
+      for (const name of names) if (this.#known.get(name) === known) this.#known.delete(name);
     });
     return known.basis;
   }
 }
 
-async function readBasis({ database, catalogue }: FeesParts, customerId: CustomerId, at: Instant): Promise<FeeBasis> {
+const nameOf = (customerId: CustomerId, { code }: Market): string => `${customerId} ${code}`;
+
+async function readBasis(
+  { database, catalogue }: FeesParts,
+  customerId: CustomerId,
+  one: Market | undefined,
+  at: Instant,
+): Promise<FeeBasis> {
   const since = (at - (at % DAY_MS) - (DAYS - 1) * DAY_MS) as Instant;
   const [schedules, traded] = await Promise.all([
-    readSchedules(database, customerId),
+    readSchedules(database, customerId, one?.code),
     readGross(database, customerId, dayOf(since)),
   ]);
   const gross = new Map<AssetCode, Amount>();

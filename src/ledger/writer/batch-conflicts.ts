@@ -11,7 +11,8 @@ const CONTENTION_CONSTRAINTS = [...CONFLICT_CONSTRAINTS, "chain_broken", "clock_
  * committed, whereas slot, session and clocks are as they were.
  *
  * A rule of a table is broken by what was decided on rows of different times, when another process changed one of them in
- * between. The batch would have been refused for that anyway, but PostgreSQL checks the table first.
+ * between. The batch would have been refused for that anyway, but PostgreSQL checks the table first, and so neither slot nor
+ * clocks: if those have changed, deciding again under lock finds it out.
  * @param claims the batch's: their unique indexes may have rejected it
  */
 export function isConflict(error: Error, claims: readonly Claim[]): boolean {

@@ -26,17 +26,17 @@ test("who comes behind a hundred requests of another caller has the next turn", 
   expect(order.slice(2, 8)).toEqual(["many", "b", "c", "many", "b", "many"]);
 });
 
-test("what takes a turn for itself leaves the turns to shorter work of others, but for one in eight", async () => {
+test("what takes a turn for itself leaves the turns to shorter work of others, but for one in four", async () => {
   const turns = new RequestTurns();
   const order: string[] = [];
   const add = (caller: string, cost: number): void => turns.run(caller, cost, () => order.push(caller));
   add("long", byteCost(60_000));
   for (let i = 0; i < 3; i += 1) add("long", byteCost(60_000));
-  for (let i = 0; i < 31; i += 1) add("short", READ_COST);
-  while (order.length < 35) await nextTurn();
+  for (let i = 0; i < 15; i += 1) add("short", READ_COST);
+  while (order.length < 19) await nextTurn();
   const shorts = (count: number): string[] => new Array<string>(count).fill("short");
-  // Seven turns with two each, one with a long one, and when there is nothing short any more the long ones that are left.
-  expect(order).toEqual(["long", ...shorts(14), "long", ...shorts(14), "long", ...shorts(3), "long"]);
+  // Three turns with two each, one with a long one, and when there is nothing short any more the long ones that are left.
+  expect(order).toEqual(["long", ...shorts(6), "long", ...shorts(6), "long", ...shorts(3), "long"]);
 });
 
 test("after a rest a turn has room again, and work that brings more work does not go on for ever", async () => {

@@ -16,7 +16,7 @@ const PER_TURN = 8;
  * What takes a turn for itself waits while shorter work does, but for one turn in so many: a caller with a long query in each
  * turn would leave one request of a turn to all others, who may share an address.
  */
-const TURNS_OF_LONG = 8;
+const TURNS_OF_LONG = 4;
 
 /** In writes, which arrive together to go into one batch of the ledger. */
 export const WRITE_COST = 1;

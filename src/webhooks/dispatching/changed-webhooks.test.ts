@@ -113,6 +113,13 @@ test("what a receiver is being posted while its webhook is deleted has the outco
   await finish();
 });
 
+test("of more than are listed at once the others are looked for without a pause", async () => {
+  const { posted, finish } = deliver({ webhooks: webhooksOf(20), mostListed: 3 });
+  await pass(500);
+  expect(new Set(posted).size).toBe(20);
+  await finish();
+});
+
 test("whether events have expired is looked up beside what is delivered", async () => {
   const { posted, events, log, finish } = deliver({ webhooks: webhooksOf(20) });
   const list = events.list.getMockImplementation() ?? expect.fail();

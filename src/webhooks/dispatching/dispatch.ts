@@ -139,24 +139,28 @@ export class Dispatch {
     for (const id of stale) this.#close(this.#lines.get(id), "stale");
     this.#stopsChecked = stops;
     const known = new Map([...this.#lines].map(([id, { webhook }]) => [id, webhook.version]));
-    const { changed, active, unreadable } = await webhooks.listActive(new Map([...this.#unreadable, ...known]));
+    const { changed, active, unreadable, hasMore } = await webhooks.listActive(new Map([...this.#unreadable, ...known]));
     this.#noteUnreadable(unreadable, active);
     for (const [id, line] of this.#lines) if (!active.has(id)) this.#close(line, "closing");
     for (const { id } of changed) this.#close(this.#lines.get(id), "closing");
     await this.#removeDrained();
-    await this.#openAll(changed.filter(({ id }) => !this.#lines.has(id)));
+    const before = this.#lines.size;
+    const haveAll = await this.#openAll(changed.filter(({ id }) => !this.#lines.has(id)));
+    // Without a pause only while it makes progress: of some there is still a post in flight.
+    if ((hasMore || !haveAll) && this.#lines.size > before) this.#refresh.notify();
   }
 
-  /** For a second: of many webhooks the first ones may have changed before the last are opened. */
-  async #openAll(webhooks: readonly DeliverableWebhook[]): Promise<void> {
+  /** For a second: the first of many may have changed before the last are opened. @returns whether that was enough */
+  async #openAll(webhooks: readonly DeliverableWebhook[]): Promise<boolean> {
     const untilMs = performance.now() + REFRESH_MS;
     for (let from = 0; from < webhooks.length && !this.#isEnding; from += OPENED_AT_ONCE) {
-      if (performance.now() > untilMs) return this.#refresh.notify();
+      if (performance.now() > untilMs) return false;
       const lines = await openLines(this.#options, this.#lease, webhooks.slice(from, from + OPENED_AT_ONCE));
       for (const line of lines) this.#open(line);
       // Behind their first pages in the queue of reads.
       for (const line of lines) this.#reportExpired(line);
     }
+    return true;
   }
 
   /** They are looked at again when they are changed, or by another process. */

@@ -47,7 +47,7 @@ function dispatching(failures: Error[] = []) {
     },
     events: { list: expect.fail, bounds: expect.fail, onNews: expect.fail },
     webhooks: {
-      listActive: async () => ({ active: new Set(), changed: [], unreadable: [] }),
+      listActive: async () => ({ active: new Set(), changed: [], unreadable: [], hasMore: false }),
       disable: expect.fail,
     },
     sender: { send: () => expect.fail() },

@@ -62,8 +62,11 @@ export const exchangeStatements: Readonly<Record<string, Statement>> = {
   [`select t.market, t.minimum_gross, t.taker_rate, t.maker_rebate, a.taker_rate as agreed_taker_rate,
             a.maker_rebate as agreed_maker_rebate
        from fee_tier t left join fee_agreement a on a.market = t.market and a.customer_id = $1
-      order by t.market, t.minimum_gross`]: () =>
-    feeTiers.map(({ market, tier }) => ({ market, ...tier, agreed_taker_rate: null, agreed_maker_rebate: null })),
+      where $2::text is null or t.market = $2
+      order by t.market, t.minimum_gross`]: (_, [, asked]) =>
+    feeTiers
+      .filter(({ market }) => asked === null || market === asked)
+      .map(({ market, tier }) => ({ market, ...tier, agreed_taker_rate: null, agreed_maker_rebate: null })),
 
   // exchange/orders/store.ts
   [`with found as (
