@@ -90,7 +90,12 @@ test("all receivers that fail together get half of the requests in flight", asyn
       onNews: () => () => undefined,
     },
     webhooks: {
-      listActive: async (known) => ({ active, changed: known.size === 0 ? changed : [], unreadable: [], hasMore: false }),
+      listActive: async (known) => ({
+        active,
+        changed: known.size === 0 ? changed : [],
+        unreadable: [],
+        hasMore: false,
+      }),
       ...{ disable: async () => false, find: async () => undefined, findDeliverable: async () => undefined },
     },
     sender: { send: async () => (areHanging ? new Promise((resolve) => ends.push(() => resolve(refused))) : refused) },

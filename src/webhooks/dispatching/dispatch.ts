@@ -138,29 +138,27 @@ export class Dispatch {
     const stale = await findStale(database, new Map([...this.#lines].map(([id, { version }]) => [id, version])));
     for (const id of stale) this.#close(this.#lines.get(id), "stale");
     this.#stopsChecked = stops;
-    const known = new Map([...this.#lines].map(([id, { webhook }]) => [id, webhook.version]));
-    const { changed, active, unreadable, hasMore } = await webhooks.listActive(new Map([...this.#unreadable, ...known]));
+    const open = [...this.#lines].map(([id, { webhook }]) => [id, webhook.version] as const);
+    const { changed, active, unreadable, hasMore } = await webhooks.listActive(new Map([...this.#unreadable, ...open]));
     this.#noteUnreadable(unreadable, active);
     for (const [id, line] of this.#lines) if (!active.has(id)) this.#close(line, "closing");
     for (const { id } of changed) this.#close(this.#lines.get(id), "closing");
     await this.#removeDrained();
     const before = this.#lines.size;
-    const haveAll = await this.#openAll(changed.filter(({ id }) => !this.#lines.has(id)));
+    await this.#openAll(changed.filter(({ id }) => !this.#lines.has(id)));
     // Without a pause only while it makes progress: of some there is still a post in flight.
-    if ((hasMore || !haveAll) && this.#lines.size > before) this.#refresh.notify();
+    if (this.#lines.size > before && (hasMore || changed.length > OPENED_AT_ONCE)) this.#refresh.notify();
   }
 
-  /** For a second: the first of many may have changed before the last are opened. @returns whether that was enough */
-  async #openAll(webhooks: readonly DeliverableWebhook[]): Promise<boolean> {
+  /** For a second: the first of many may have changed before the last are opened. */
+  async #openAll(webhooks: readonly DeliverableWebhook[]): Promise<void> {
     const untilMs = performance.now() + REFRESH_MS;
-    for (let from = 0; from < webhooks.length && !this.#isEnding; from += OPENED_AT_ONCE) {
-      if (performance.now() > untilMs) return false;
+    const goesOn = (from: number): boolean => from < webhooks.length && !this.#isEnding && performance.now() < untilMs;
+    for (let from = 0; goesOn(from); from += OPENED_AT_ONCE) {
       const lines = await openLines(this.#options, this.#lease, webhooks.slice(from, from + OPENED_AT_ONCE));
       for (const line of lines) this.#open(line);
-      // Behind their first pages in the queue of reads.
       for (const line of lines) this.#reportExpired(line);
     }
-    return true;
   }
 
   /** They are looked at again when they are changed, or by another process. */
