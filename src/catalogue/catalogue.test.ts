@@ -54,7 +54,7 @@ test("a market is not listed before its assets, which are added first", async ()
   catalogue.close();
 });
 
-test("a slow look is not overtaken by the next one", async () => {
+test("the catalogue is not read again before a slow read has ended", async () => {
   vi.useFakeTimers();
   let looking = 0;
   let most = 0;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { gate } from "../../test/support/gate.ts";
 import type { Database } from "../postgres/database.ts";
 import { type Examination, examine, type Finding, type ProgressListener } from "./check.ts";
 
@@ -6,15 +7,6 @@ const DATABASE = {} as Database;
 
 const examining = (checks: string[], run: Examination["run"]): Examination => ({ checks, reads: [], run });
 const run = (examinations: Examination[], watcher: ProgressListener = {}) => examine(DATABASE, examinations, watcher);
-
-/** Resolves when it is told to. */
-function gate(): { readonly opened: Promise<void>; open(): void } {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 test("two examinations run at the same time, and their results are in their order", async () => {
   const [second, third] = [gate(), gate()];

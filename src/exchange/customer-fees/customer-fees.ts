@@ -79,14 +79,17 @@ export class Fees {
 
   async #list(customerId: CustomerId): Promise<CustomerFees> {
     const basis = await this.#read(customerId, undefined);
-    const markets = this.#parts.catalogue.listMarkets().map((market) => ({
-      ...ratesOn(market, basis),
-      market: market.code,
-      quote: market.quote,
-      isAgreed: scheduleOf(market, basis).agreed !== undefined,
-      thirtyDayGross: grossIn(basis, market.quote),
-      tiers: scheduleOf(market, basis).tiers,
-    }));
+    const markets = this.#parts.catalogue.listMarkets().map((market) => {
+      const { agreed, tiers } = scheduleOf(market, basis);
+      return {
+        ...ratesOn(market, basis),
+        market: market.code,
+        quote: market.quote,
+        isAgreed: agreed !== undefined,
+        thirtyDayGross: grossIn(basis, market.quote),
+        tiers,
+      };
+    });
     return { since: basis.since, markets };
   }
 

@@ -38,8 +38,8 @@ export class PreparedStatements {
 
   #remove(shape: string, name: string): void {
     this.#names.delete(shape);
-    // The driver has no call for it, and remembers what it has prepared. If the connection is lost, whoever waits for what
-    // was sent behind it notices.
+    // The driver has no API for this, and caches the names of prepared statements. If the connection is lost, the statements
+    // sent after this one fail and report it.
     const forget = (): boolean => delete parsedBy(this.#client)[name];
     this.#client.query(`deallocate ${name}`).then(forget, () => undefined);
   }

@@ -11,7 +11,7 @@ import type { EventEmitter } from "node:events";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
-import { ADDRESSES_OF_WIDE, networksOf } from "../limits/address.ts";
+import { mostOf, networksOf } from "../limits/address.ts";
 import { ConnectionPace } from "./connection-pace.ts";
 import { Floods } from "./flood-blocks.ts";
 import { type FloodReason, noteFloodReport, type OnFlood } from "./flood-reports.ts";
@@ -215,7 +215,7 @@ class Behind {
     const networks = networksOf(remoteAddress);
     const weight = weightOf(response.req);
     const isFull = (network: string, at: number): boolean =>
-      (this.#counts.get(network) ?? 0) + weight > (at < networks.length - 1 ? ADDRESSES_OF_WIDE : 1) * MOST_BEHIND;
+      (this.#counts.get(network) ?? 0) + weight > mostOf(networks, at, MOST_BEHIND);
     if (networks.some(isFull)) return false;
     for (const network of networks) this.#count(network, weight);
     // Counted until the end of the turn: a fast response completes before the next connection is read.

@@ -4,7 +4,7 @@
  * Node's parser is detached first: it would make a call for each chunk of a body.
  */
 import type { Socket } from "node:net";
-import { ADDRESSES_OF_WIDE, isLoopback, networksOf } from "../limits/address.ts";
+import { isLoopback, mostOf, networksOf } from "../limits/address.ts";
 import { CountsPerSecond } from "../limits/counts-per-second.ts";
 import { reportFlood } from "./flood-reports.ts";
 import { SMALL_PIECE_BYTES } from "./fragmented-requests.ts";
@@ -70,9 +70,7 @@ export function stopReadingAtOnce(socket: Socket, { discardedBytes, held }: Coun
   const networks = isLoopback(remoteAddress) ? [] : networksOf(remoteAddress);
   /** Counts for the address and for the IPv6 network of 48 bits that it is in. */
   const exceeds = (most: number, counts: CountsPerSecond, amount?: number): boolean =>
-    networks
-      .map((network, at) => counts.add(network, amount) > (at < networks.length - 1 ? ADDRESSES_OF_WIDE : 1) * most)
-      .includes(true);
+    networks.map((network, at) => counts.add(network, amount) > mostOf(networks, at, most)).includes(true);
   // Node's parser is one of the listeners. It reads the socket directly only while it is the only one.
   socket.removeAllListeners("data").on("data", ({ length }: Buffer) => {
     if (length < SMALL_PIECE_BYTES) small += 1;

@@ -26,6 +26,10 @@ export function networksOf(address: string): readonly [string, ...string[]] {
  */
 export const ADDRESSES_OF_WIDE = 4;
 
+/** The bound of one of the networks of an address (`networksOf`). @param most of an address */
+export const mostOf = (networks: readonly string[], at: number, most: number): number =>
+  at < networks.length - 1 ? ADDRESSES_OF_WIDE * most : most;
+
 /**
  * The key by which fair queues count an address: its widest network. With a queue for each of a /48's 65,536 networks of 64
  * bits, one holder would take the turns, and the room, of all others.

@@ -1,6 +1,7 @@
 /** What happens to webhooks that are moved, disabled or deleted while something else is waited for. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { deliver, NO_ANSWER, pass, START, upTo, WEBHOOK } from "../../../test/support/dispatch.ts";
+import { gate } from "../../../test/support/gate.ts";
 import type { DeliverableWebhook, WebhookId } from "../../customers/webhooks/webhook.ts";
 import type { Answer } from "../sender.ts";
 
@@ -24,14 +25,6 @@ const webhooksOf = (count: number): DeliverableWebhook[] =>
     name: `w${i}`,
     id: `0190d5a4-0000-7000-8000-${String(i).padStart(12, "0")}` as WebhookId,
   }));
-
-function gate(): { readonly opened: Promise<void>; open(): void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 /** What was written: the numbers of rows that were removed, and the attempts. */
 const written = (statements: readonly (readonly [string, readonly unknown[]])[]): unknown[] =>
