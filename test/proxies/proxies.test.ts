@@ -2,14 +2,13 @@
  * The proxies whose configurations are in ops/proxies, as Debian has them, in front of both servers: feeds work, the
  * caller's address is the right one, and what is hidden from one of the two is carried out by neither.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import { createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { type AddressInfo, connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -19,10 +18,10 @@ import { answersIn } from "../fuzz/raw-answers.ts";
 import { sequenceOf } from "../fuzz/raw-sequences.ts";
 import { API, AUTH, type NotingServers, startNotingServers } from "../fuzz/recording-servers.ts";
 import { FeedClient } from "../support/exchange/feed-client.ts";
-import { freePort } from "../support/free-port.ts";
 import { seeded } from "../support/random.ts";
 import { required } from "../support/required.ts";
 import { until } from "../support/until.ts";
+import { PROXIES, type ProxyProgram, type RunningProxy, startProxy } from "./running-proxy.ts";
 
 const SEQUENCES = Number(process.env.PARBOOK_FUZZ_SEQUENCES ?? 400);
 const SEED = Number(process.env.PARBOOK_FUZZ_SEED ?? 1);
@@ -38,59 +37,16 @@ const STRANGER = "127.0.0.3";
 const FEEDS_OF_STRANGER = 600;
 const TRUSTED = [must(parseNetwork("127.0.0.1"), "a network")];
 
-interface Proxy {
-  readonly program: string;
-  readonly config: string;
-  readonly args: (config: string) => readonly string[];
-  /** What of the configuration is the operator's: where it listens, without certificates here. */
-  readonly adapt: (text: string, ports: { readonly api: number; readonly auth: number }) => string;
-}
-
-const PROXIES: Readonly<Record<string, Proxy>> = {
-  haproxy: {
-    program: "/usr/sbin/haproxy",
-    config: "haproxy.cfg",
-    args: (config) => ["-db", "-f", config],
-    adapt: (text, { api, auth }) =>
-      text
-        .replace(/bind :443 ssl .*/, `bind 127.0.0.1:${api}`)
-        .replace(/bind :8443 ssl .*/, `bind 127.0.0.1:${auth}`)
-        .replaceAll(/^ *(?:user|group|chroot|stats socket|server node2) .*\n/gm, ""),
-  },
-  nginx: {
-    program: "/usr/sbin/nginx",
-    config: "nginx.conf",
-    args: (config) => ["-p", join(config, ".."), "-c", config, "-e", "stderr", "-g", "daemon off; pid nginx.pid;"],
-    adapt: (text, { api, auth }) =>
-      text
-        .replace("listen 443 ssl", `listen 127.0.0.1:${api}`)
-        .replace("listen 8443 ssl", `listen 127.0.0.1:${auth}`)
-        .replace(/^ *ssl_certificate.*$/gm, "")
-        .replace("http {", "http {\naccess_log off;"),
-  },
-  caddy: {
-    program: "/usr/bin/caddy",
-    config: "Caddyfile",
-    args: (config) => ["run", "--adapter", "caddyfile", "--config", config],
-    adapt: (text, { api, auth }) =>
-      text
-        .replace("https://api.example {", `http://:${api} {\nbind 127.0.0.1`)
-        .replace("https://auth.example {", `http://:${auth} {\nbind 127.0.0.1`),
-  },
-};
-
 let servers: NotingServers | undefined;
-let child: ChildProcess | undefined;
-let directory = "";
+let running: RunningProxy | undefined;
 let sockets: WebSocket[] = [];
 afterEach(async () => {
   for (const socket of sockets) socket.terminate();
   sockets = [];
-  if (child?.exitCode === null && child.kill("SIGTERM")) await once(child, "exit");
-  child = undefined;
+  await running?.stop();
+  running = undefined;
   await servers?.close();
   servers = undefined;
-  if (directory !== "") await rm(directory, { recursive: true, force: true });
 });
 
 test("trying the Caddyfile with `tls internal` installs no authority on the machine", (context) => {
@@ -109,7 +65,7 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
       required(context, existsSync(proxy.program) ? undefined : `${name} is not installed`);
       const started = await startNotingServers(TRUSTED);
       servers = started;
-      const front = await startProxy(proxy, started);
+      const front = await start(proxy, started);
 
       const reader = await new FeedClient(front.api, "/marketdata/BTCUSD").opened();
       started.feed.knowBook("BTCUSD", { version: 7n, bids: [], asks: [] });
@@ -157,7 +113,7 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
     required(context, existsSync(proxy.program) ? undefined : `${name} is not installed`);
     const started = await startNotingServers(TRUSTED);
     servers = started;
-    const front = await startProxy(proxy, started);
+    const front = await start(proxy, started);
     servers = undefined;
     await started.close();
 
@@ -194,6 +150,48 @@ for (const [name, proxy] of Object.entries(PROXIES)) {
   });
 }
 
+test("behind haproxy a node that is not ready finishes what it has, and one that stands still does not", {
+  timeout: 60_000,
+}, async (context) => {
+  required(context, existsSync(PROXIES.haproxy.program) ? undefined : "haproxy is not installed");
+  let state: "ready" | "not ready" | "still" = "ready";
+  const held: ServerResponse[] = [];
+  const node = createServer((request, response) => {
+    if (state === "still" || request.url === "/held") held.push(response);
+    else response.writeHead(state === "ready" ? 200 : 503).end();
+  });
+  await once(node.listen(0, "127.0.0.1"), "listening");
+  const url = `http://127.0.0.1:${(node.address() as AddressInfo).port}`;
+  const adapt: ProxyProgram["adapt"] = (config, ports) =>
+    PROXIES.haproxy.adapt(config.replace("timeout check 3s", "timeout check 300ms"), ports);
+  const front = await start({ ...PROXIES.haproxy, adapt }, { apiUrl: url, authUrl: url });
+  // Each on a connection of its own: one that it has kept haproxy closes without a response.
+  const receivedOnBoth = (path: string) =>
+    Promise.all(
+      [front.api, front.auth].map(async (url) => {
+        const [response] = (await once(get(`${url}${path}`, { agent: false }), "response")) as [IncomingMessage];
+        return [response.statusCode, `${Buffer.concat(await response.toArray())}`];
+      }),
+    );
+  const whoIsHeld = receivedOnBoth("/held");
+  await until("the node has both", () => held.length === 2);
+
+  state = "not ready";
+  const noNode = [503, expect.stringContaining("no node is ready")];
+  await until("haproxy has noticed", async () => (await receivedOnBoth("/")).every(([, said]) => said !== ""));
+  expect(await receivedOnBoth("/")).toEqual([noNode, noNode]);
+  for (const response of held.splice(0)) response.end("finished");
+  expect(await whoIsHeld).toEqual(new Array(2).fill([200, "finished"]));
+
+  state = "ready";
+  await until("it is used again", async () => (await receivedOnBoth("/")).every(([status]) => status === 200));
+  state = "still";
+  const noResponse = [502, expect.stringContaining("no response from a node")];
+  expect(await receivedOnBoth("/")).toEqual([noResponse, noResponse]);
+  node.closeAllConnections();
+  node.close();
+});
+
 test("no proxy without a bound on key updates offers TLS 1.3", async () => {
   const read = (name: string) => readFile(new URL(`../../ops/proxies/${name}`, import.meta.url), "utf8");
   const binds = (await read("haproxy.cfg")).match(/bind .* ssl .*/g);
@@ -201,13 +199,13 @@ test("no proxy without a bound on key updates offers TLS 1.3", async () => {
   expect((await read("nginx.conf")).match(/ssl_protocols .*;/g)).toEqual(["ssl_protocols TLSv1.2;"]);
 });
 
-for (const name of ["haproxy", "nginx"]) {
-  const proxy = must(PROXIES[name], "a proxy");
+for (const name of ["haproxy", "nginx"] as const) {
+  const proxy = PROXIES[name];
   test(`behind ${name} one address can hold some feeds, and another is served`, async (context) => {
     required(context, existsSync(proxy.program) ? undefined : `${name} is not installed`);
     const started = await startNotingServers(TRUSTED);
     servers = started;
-    const front = await startProxy(proxy, started);
+    const front = await start(proxy, started);
 
     const outcomes = await Promise.all(
       Array.from({ length: FEEDS_OF_STRANGER }, () => feedOutcome(front.api, STRANGER)),
@@ -230,25 +228,25 @@ for (const name of ["haproxy", "nginx"]) {
 }
 
 test("haproxy takes callers with IPv6 too, where an operator lets it", async (context) => {
-  const haproxy = must(PROXIES.haproxy, "a proxy");
+  const haproxy = PROXIES.haproxy;
   required(context, existsSync(haproxy.program) ? undefined : "haproxy is not installed");
   const started = await startNotingServers(TRUSTED);
   servers = started;
-  const adapt: Proxy["adapt"] = (config, ports) =>
+  const adapt: ProxyProgram["adapt"] = (config, ports) =>
     haproxy.adapt(
       config
         .replace(/# bind :::443 v6only ssl .*/, `bind [::1]:${ports.api} v6only`)
         .replace(/# bind :::8443 v6only ssl .*/, `bind [::1]:${ports.auth} v6only`),
       ports,
     );
-  const front = await startProxy({ ...haproxy, adapt }, started);
+  const front = await start({ ...haproxy, adapt }, started);
   for (const url of [`${front.api}/slow`, `${front.auth}/healthz`])
     for (const host of ["127.0.0.1", "[::1]"])
       expect((await fetch(url.replace("127.0.0.1", host))).status, `${url} of ${host}`).toBe(200);
 });
 
 test("behind haproxy addresses that hold half of a frontend do not take the other half", async (context) => {
-  const haproxy = must(PROXIES.haproxy, "a proxy");
+  const haproxy = PROXIES.haproxy;
   required(context, existsSync(haproxy.program) ? undefined : "haproxy is not installed");
   const text = await readFile(new URL("../../ops/proxies/haproxy.cfg", import.meta.url), "utf8");
   const rooms = [...text.matchAll(/maxconn (\d+)[\s\S]*?fe_conn gt (\d+) }/g)].map(([, room, half]) =>
@@ -261,9 +259,9 @@ test("behind haproxy addresses that hold half of a frontend do not take the othe
 
   const started = await startNotingServers(TRUSTED);
   servers = started;
-  const adapt: Proxy["adapt"] = (config, ports) =>
+  const adapt: ProxyProgram["adapt"] = (config, ports) =>
     haproxy.adapt(config, ports).replace("fe_conn gt 9000", "fe_conn gt 100");
-  const front = await startProxy({ ...haproxy, adapt }, started);
+  const front = await start({ ...haproxy, adapt }, started);
   const openedBy = async (address: string, count: number): Promise<number> => {
     const outcomes = await Promise.all(Array.from({ length: count }, () => feedOutcome(front.api, address)));
     return outcomes.filter((outcome) => outcome === "open").length;
@@ -275,6 +273,14 @@ test("behind haproxy addresses that hold half of a frontend do not take the othe
   expect(other).toBeLessThanOrEqual(51);
   expect(await openedBy(CALLER, 20)).toBe(20);
 });
+
+async function start(
+  proxy: ProxyProgram,
+  behind: { readonly apiUrl: string; readonly authUrl: string },
+): Promise<RunningProxy> {
+  running = await startProxy(proxy, behind);
+  return running;
+}
 
 /** "open", how the handshake was rejected, or "reset". The feed stays open. */
 function feedOutcome(url: string, localAddress: string): Promise<string> {
@@ -288,34 +294,6 @@ function feedOutcome(url: string, localAddress: string): Promise<string> {
     });
     webSocket.on("error", () => resolve("reset"));
   });
-}
-
-async function startProxy(
-  { program, config, args, adapt }: Proxy,
-  behind: NotingServers,
-): Promise<{ api: string; auth: string }> {
-  directory = await mkdtemp(join(tmpdir(), "parbook-proxy-"));
-  const [api, auth] = await Promise.all([freePort(), freePort()]);
-  const text = await readFile(new URL(`../../ops/proxies/${config}`, import.meta.url), "utf8");
-  const file = join(directory, config);
-  const backends = adapt(text, { api, auth })
-    .replaceAll("127.0.0.1:8080", new URL(behind.apiUrl).host)
-    .replaceAll("127.0.0.1:8081", new URL(behind.authUrl).host);
-  await writeFile(file, backends);
-  const env = { PATH: process.env.PATH, HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory };
-  const started = spawn(program, args(file), { env, stdio: ["ignore", "ignore", "pipe"] });
-  child = started;
-  let said = "";
-  started.stderr.setEncoding("utf8").on("data", (part: string) => {
-    said = (said + part).slice(-2_000);
-  });
-  const urls = { api: `http://127.0.0.1:${api}`, auth: `http://127.0.0.1:${auth}` };
-  await until("the proxy serves both", async () => {
-    if (started.exitCode !== null) throw new Error(`the proxy has ended: ${said}`);
-    const received = await Promise.all([fetch(`${urls.api}/slow`), fetch(`${urls.auth}/healthz`)]).catch(() => []);
-    return received.length === 2 && received.every(({ status }) => status === 200);
-  });
-  return urls;
 }
 
 /** Whether a server answers a caller that begins with HTTP/2. */
