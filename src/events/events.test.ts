@@ -1,7 +1,7 @@
 /** What a list searches and what it tells, without a database. */
 import { expect, test } from "vitest";
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Database } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import { createEvents, type EventFilter } from "./events.ts";
 import { RecentTransfers } from "./recent-transfers.ts";
@@ -31,7 +31,7 @@ function eventsOf(last: number, isPrimary = true) {
   };
   const transfers = { findRecords: () => expect.fail(), list: () => expect.fail() };
   const recentTransfers = new RecentTransfers();
-  const events = createEvents({ database: { rows } as Queryable, transfers, recentTransfers });
+  const events = createEvents({ database: { rows, history: "" } as Database, transfers, recentTransfers });
   return { events, examined: () => examined };
 }
 
@@ -51,7 +51,7 @@ function transfersOf(last: number) {
     return ids.map((id) => ({ id, customerId, memo: "x".repeat(sizes.of(Number(id.slice(-12)))) }));
   };
   const transfers = { findRecords: findRecords as never, list: () => expect.fail() };
-  const options = { database: { rows } as Queryable, transfers, recentTransfers: new RecentTransfers() };
+  const options = { database: { rows, history: "" } as Database, transfers, recentTransfers: new RecentTransfers() };
   return { events: createEvents(options), read, sizes };
 }
 

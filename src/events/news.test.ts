@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Database } from "../postgres/database.ts";
 import { pause } from "../std/pause.ts";
 import { News } from "./news.ts";
 
@@ -18,13 +18,15 @@ function nodeWith(cuts: CustomerId[][]) {
     const found = new Set(cuts.slice(Number(from) - 1, Number(until)).flat());
     return (customers as CustomerId[]).filter((id) => found.has(id)).map((customer_id) => ({ customer_id }));
   };
-  const news = new News({ rows } as Queryable);
+  const database = { rows, history: "first" };
+  const news = new News(database as Database);
   news.isPublishing = true;
   const notified: CustomerId[] = [];
   const ends = [acme, shop].map((id) => news.listen(id, () => void notified.push(id)));
   return {
     news,
     notified,
+    database,
     /** The next time that it is looked. */
     fail: () => {
       fails = true;
@@ -79,4 +81,17 @@ test("readers that come after the last has gone are notified, also of what other
   cuts.push([acme]);
   await vi.waitFor(() => expect(notified).toHaveLength(4), { timeout: 5_000 });
   endOther();
+});
+
+test("a cut that a failover has lost is not taken for the one that is given its number", async () => {
+  const cuts = [[acme], [acme]];
+  const { news, notified, database, end } = nodeWith(cuts);
+  news.isPublishing = false;
+  await vi.waitFor(() => expect(notified).toEqual([acme, shop]));
+  cuts.splice(1, 1, [shop]);
+  database.history = "second";
+  await vi.waitFor(() => expect(notified.slice(2)).toEqual([acme, shop]));
+  cuts.push([acme]);
+  await vi.waitFor(() => expect(notified.slice(4)).toEqual([acme]));
+  end();
 });

@@ -3,7 +3,7 @@
  * whom. Otherwise the last cut is read every 25 ms while somebody waits, with one statement for all.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { Queryable } from "../postgres/database.ts";
+import type { Database } from "../postgres/database.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { findCustomersWithNews, findLastCut } from "./store.ts";
 
@@ -13,7 +13,7 @@ const POLL_OF_PUBLISHER_MS = 500;
 const FAILURE_PAUSE_MS = 500;
 
 export class News {
-  readonly #database: Queryable;
+  readonly #database: Pick<Database, "rows" | "history">;
   readonly #listeners = new Map<CustomerId, Set<() => void>>();
   readonly #published = new WakeSignal();
   /** Whether this process has the lease of the publisher. */
@@ -21,8 +21,10 @@ export class News {
   #isRunning = false;
   /** The last cut that listeners were notified of; undefined: all are notified. */
   #seen: bigint | undefined;
+  /** That in which it was read: in another one its number may be given anew. */
+  #history = "";
 
-  constructor(database: Queryable) {
+  constructor(database: Pick<Database, "rows" | "history">) {
     this.#database = database;
   }
 
@@ -61,8 +63,11 @@ export class News {
   }
 
   async #look(): Promise<void> {
-    const seen = this.#seen;
+    const { history } = this.#database;
     const last = (await findLastCut(this.#database))?.number ?? 0n;
+    if (history !== this.#history) this.#seen = undefined;
+    this.#history = history;
+    const seen = this.#seen;
     // Not before: who has begun to listen meanwhile may have read what there was before this cut.
     const listening = [...this.#listeners.keys()];
     if (seen !== undefined && last <= seen) return;

@@ -3,7 +3,6 @@ import type { CustomerId } from "../customers/customer-id.ts";
 import { textRow } from "../ledger/tables.ts";
 import { addedRows } from "../ledger/writer/batch.ts";
 import { amountOf } from "../money/amount.ts";
-import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type Transfer, transferTable } from "../transfers/transfer.ts";
@@ -79,8 +78,8 @@ test("the oldest are dropped beyond a number of characters", () => {
 
 test("the transfers of a customer are kept while somebody waits for its news", () => {
   const recent = new RecentTransfers();
-  const database: Pick<Queryable, "rows"> = { rows: async () => [] };
-  const events = createEvents({ database: database as Queryable, transfers: {} as never, recentTransfers: recent });
+  const database = { rows: async () => [], history: "" };
+  const events = createEvents({ database, transfers: {} as never, recentTransfers: recent });
   const stop = events.onNews(acme as CustomerId, () => undefined);
   recent.add(added(transfer("1")));
   expect(recent.find("1" as Uuid)).toEqual(transfer("1"));

@@ -132,6 +132,7 @@ export class Database implements Queryable {
   /** Of the servers' processes, as they say themselves: a pooler makes up others. */
   readonly #pids = new WeakMap<pg.ClientBase, number>();
   #isCutOff = false;
+  #history = "";
   /** Of the last server that accepts writes. Rises with each takeover, and with a restore to an earlier time. */
   #timeline = 0;
 
@@ -158,6 +159,14 @@ export class Database implements Queryable {
       if (!pool.ending && !this.#isCutOff) onIdleError(error);
     });
     return pool;
+  }
+
+  /**
+   * Names the history that is read now (`HISTORY`). What was read in another one may not be there any more, and its numbers
+   * may stand for something else: who remembers it compares. It changes before the first row of the new one is read.
+   */
+  get history(): string {
+    return this.#history;
   }
 
   async rows<Row>(text: string, values: readonly unknown[] = [], planned?: Planning): Promise<Row[]> {
@@ -277,9 +286,10 @@ export class Database implements Queryable {
    *
    * @throws DatabaseAway
    */
-  #accept(client: pg.ClientBase, { pid, timeline = this.#timeline }: Session): void {
+  #accept(client: pg.ClientBase, { pid, timeline = this.#timeline, history }: Session): void {
     this.#pids.set(client, pid);
     if (timeline < this.#timeline) throw new DatabaseAway(FORMER_PRIMARY);
+    this.#history = history;
     const isNew = timeline > this.#timeline && this.#timeline > 0;
     this.#timeline = timeline;
     if (!isNew) return;

@@ -21,7 +21,7 @@ export const SERIALIZED_COMMIT_MARKER = `(select pg_logical_emit_message(true, '
  * that are never deleted, and that durable look-ups found in one history, were there together. A hash, because callers see it.
  */
 export const HISTORY = `(select encode(substr(sha256(convert_to(
-    concat_ws('/', extract(epoch from pg_postmaster_start_time()), oid, 'migration'::regclass::oid), 'UTF8')), 1, 8), 'hex')
+    concat_ws('/', extract(epoch from pg_postmaster_start_time()), oid, to_regclass('migration')::oid), 'UTF8')), 1, 8), 'hex')
    from pg_database where datname = current_database())`;
 
 /** Resolves when a synchronous standby has everything read before; at once, to false, on a server that is one itself. */

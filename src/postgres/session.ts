@@ -7,6 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { ClientBase, QueryConfig } from "pg";
+import { HISTORY } from "./durability.ts";
 
 /** Settings by name, values in PostgreSQL's own spelling. */
 export type SessionSettings = Readonly<Record<string, string>>;
@@ -58,6 +59,8 @@ export interface Session {
   readonly pid: number;
   /** The timeline on which the server writes: a former primary is on an earlier one. Undefined on a standby. */
   readonly timeline: number | undefined;
+  /** The history of the database, as `HISTORY` names it. */
+  readonly history: string;
   /** @throws SessionUnfit if the backend or the settings have changed. */
   verify(): Promise<void>;
 }
@@ -75,8 +78,8 @@ export async function prepareSession(client: ClientBase, settings: SessionSettin
   const [first] = await apply.catch((error: unknown) => rejectOldServer(client, error));
   // After RESET or DISCARD the value is an empty string.
   if (first === undefined || (first.earlier ?? "") !== "") throw new SessionUnfit(SHARED);
-  const timeline = await verify(client, first.pid, wanted);
-  return { pid: first.pid, timeline, verify: async () => void (await verify(client, first.pid, wanted)) };
+  const server = await verify(client, first.pid, wanted);
+  return { pid: first.pid, ...server, verify: async () => void (await verify(client, first.pid, wanted)) };
 }
 
 /** Settings that PostgreSQL 13 does not know would otherwise be all that is said of it. */
@@ -95,14 +98,13 @@ select pid, earlier,
   from earlier, unnest($1::text[], $2::text[]) as wanted(name, value)
  where name <> $4 or current_setting($4, true) is not null`;
 
-/** @returns the server's timeline */
-async function verify(client: ClientBase, pid: number, wanted: SessionSettings): Promise<number | undefined> {
+async function verify(
+  client: ClientBase,
+  pid: number,
+  wanted: SessionSettings,
+): Promise<Pick<Session, "timeline" | "history">> {
   const expected = { ...wanted, ...REQUIRED };
-  const rows = await query<{ pid: number; name: string; setting: string | null; timeline: number | null }>(
-    client,
-    READ,
-    [Object.keys(expected)],
-  );
+  const rows = await query<Read>(client, READ, [Object.keys(expected)]);
   const isOwn = rows.every((row) => row.pid === pid) && rows.some((row) => row.setting === wanted[TOKEN]);
   if (!isOwn) throw new SessionUnfit(SHARED);
   const isAsWanted = (name: string, setting: string | null) =>
@@ -110,18 +112,27 @@ async function verify(client: ClientBase, pid: number, wanted: SessionSettings):
     (name === OPTIONAL && setting === null) ||
     (name === COMMITTING && setting === STRONGER);
   const different = rows.find(({ name, setting }) => !isAsWanted(name, setting));
-  if (different === undefined) return rows[0]?.timeline ?? undefined;
+  const { timeline, history = "" } = rows[0] ?? {};
+  if (different === undefined) return { timeline: timeline ?? undefined, history };
   const { name, setting } = different;
   throw new SessionUnfit(
     `the database's ${name} is ${setting}, but Parbook needs ${expected[name]} (docs/settings.md, "An external PostgreSQL")`,
   );
 }
 
+interface Read {
+  readonly pid: number;
+  readonly name: string;
+  readonly setting: string | null;
+  readonly timeline: number | null;
+  readonly history: string;
+}
+
 /** The name of a segment of the log begins with its timeline, in hexadecimal. */
 const READ = `
 select pg_backend_pid() as pid, name, current_setting(name, true) as setting,
        case when not pg_is_in_recovery()
-            then ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int end as timeline
+            then ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int end as timeline, ${HISTORY} as history
   from unnest($1::text[]) as name`;
 
 async function query<Row extends object>(client: ClientBase, text: string, values: readonly unknown[]): Promise<Row[]> {

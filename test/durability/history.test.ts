@@ -8,6 +8,8 @@ const historyOf = async (database: Database): Promise<string> => {
   const ask = () => database.rows<{ history: string }>(`select ${HISTORY} as history`);
   // A connection that a restart has broken is found out by the first statement on it.
   const [row] = await ask().catch(ask);
+  // Known with the first row that is read in it.
+  expect(database.history).toBe(row?.history);
   return row?.history ?? "";
 };
 

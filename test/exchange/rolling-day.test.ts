@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Catalogue } from "../../src/catalogue/catalogue.ts";
 import type { MarketCode } from "../../src/catalogue/market.ts";
 import type { ExecutionId } from "../../src/exchange/execution.ts";
 import { nextMatchId, takerId } from "../../src/exchange/execution-id.ts";
+import { createMarketData } from "../../src/exchange/market-data/market-data.ts";
 import { RollingDays } from "../../src/exchange/market-data/rolling-day.ts";
 import { amountOf, multiplyExact } from "../../src/money/amount.ts";
 import type { Instant } from "../../src/std/clock.ts";
@@ -96,11 +98,41 @@ test("a match leaves the last day in the millisecond in which it is 24 hours old
   expect((await day.read((START + DAY + 2) as Instant)).lastDay).toBeUndefined();
 });
 
-test("a day does not move back with the clock", async () => {
+test("a day does not move back with a clock that is set back a little, and begins anew with one that was far ahead", async () => {
   const { match, tradedSince } = await market("LTCUSD");
   await match([{ at: START, price: "80", amount: "1" }]);
   const day = new RollingDays(db.database, "LTCUSD" as MarketCode);
   await day.read((START + DAY) as Instant);
-  const read = await day.read((START + MINUTE) as Instant);
+  const read = await day.read((START + DAY - MINUTE) as Instant);
   expect([read.at, read.lastDay]).toEqual([START + DAY, tradedSince(START)]);
+  expect((await day.read((START + 3 * DAY) as Instant)).lastDay).toBeUndefined();
+  const anew = await day.read((START + MINUTE) as Instant);
+  expect([anew.at, anew.lastDay]).toEqual([START + MINUTE, tradedSince(START)]);
+});
+
+test("after a failover that has lost matches a market shows what is there", async () => {
+  const { match, tradedSince } = await market("LINKUSD");
+  const code = "LINKUSD" as MarketCode;
+  const now = (START + MINUTE) as Instant;
+  const database = { history: "first", rows: db.database.rows.bind(db.database) };
+  const catalogue = { findMarket: () => ({ priceDecimals: 2 }) } as unknown as Catalogue;
+  const marketData = createMarketData({ database, catalogue, clock: { now: () => now } });
+  await match([{ at: START - 1, price: "2", amount: "1" }]);
+  const before = tradedSince(0);
+  await match([{ at: START, price: "3", amount: "2" }]);
+  expect((await marketData.ticker(code)).lastDay.volume).toBe(tradedSince(0)?.volume);
+  expect(await marketData.recentMatches(code)).toHaveLength(2);
+
+  const at = new Date(START).toISOString();
+  await db.owner.rows("delete from execution where market = $1 and executed_at = $2", [code, at]);
+  // It begins between two statements of a read.
+  database.rows = async (text, values) => {
+    database.history = "second";
+    return db.database.rows(text, values);
+  };
+  const { lastDay, lastMatch } = await marketData.ticker(code);
+  const two = amountOf("2");
+  expect([lastDay.volume, lastDay.prices]).toEqual([before?.volume, { open: two, high: two, low: two, average: two }]);
+  expect(lastMatch?.price).toBe(two);
+  expect(await marketData.recentMatches(code)).toHaveLength(1);
 });

@@ -38,8 +38,9 @@ function publishing(failures: Partial<Record<Kind, Error[]>> = {}) {
   };
   const log: PublisherEvent[] = [];
   const collecting: boolean[] = [];
+  const database = { rows, commits: { rows }, history: "first" };
   const publisher = new Publisher({
-    database: { rows, commits: { rows } } as unknown as Database,
+    database: database as unknown as Database,
     clock: { now: () => Date.now() as Instant },
     ...{ clockToleranceMs: 2_000, keptMs: 400 * 24 * HOUR_MS, holder: "here", leaseMs: LEASE_MS },
     committed: new WakeSignal(),
@@ -58,7 +59,7 @@ function publishing(failures: Partial<Record<Kind, Error[]>> = {}) {
   const lose = (): void => {
     isHolder = false;
   };
-  return { asked, log, collecting, lose, stop };
+  return { asked, log, collecting, lose, database, stop };
 }
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -71,6 +72,18 @@ test("it renews its lease, looks each hour for what is too old, and leaves nothi
   expect(asked.retention).toBe(2);
   await stop();
   expect([asked.release, vi.getTimerCount(), collecting]).toEqual([1, 0, [true, false]]);
+  expect(log).toEqual([{ kind: "leading" }, { kind: "ended" }]);
+});
+
+test("in another history of the database, as after a failover, it reads the last cut anew", async () => {
+  const { asked, log, database, stop } = publishing();
+  await pass(2_000);
+  const { "last cut": before } = asked;
+  database.history = "second";
+  await pass(2_000);
+  // Once to open, and each look asks for what is behind it.
+  expect(asked["last cut"]).toBe(before + 1);
+  await stop();
   expect(log).toEqual([{ kind: "leading" }, { kind: "ended" }]);
 });
 

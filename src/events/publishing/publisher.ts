@@ -146,11 +146,13 @@ export class Publisher {
     this.#options.committed.notify();
   }
 
-  /** Publishes until the lease is lost or something fails: then what is remembered may be wrong. */
+  /** Publishes until the lease is lost, something fails, or another history begins: then what is remembered may be wrong. */
   async #publish(lease: Lease): Promise<void> {
+    const { database } = this.#options;
+    const { history } = database;
     const maker = new CutMaker(this.#options);
     await maker.open();
-    while (this.#isLeader) {
+    while (this.#isLeader && database.history === history) {
       const startedMs = performance.now();
       const cut = await maker.next(lease);
       if (cut === "lost") return this.#loseLease();

@@ -5,7 +5,7 @@
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Amount, ZERO } from "../../money/amount.ts";
-import type { Queryable } from "../../postgres/database.ts";
+import type { Database } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { SharedReads } from "../../std/shared-reads.ts";
@@ -71,36 +71,43 @@ export const MOST_LEVELS = 10_000;
 export const MOST_MATCHES = 2_000;
 
 export interface MarketDataParts {
-  readonly database: Queryable;
+  readonly database: Pick<Database, "rows" | "history">;
   readonly catalogue: Catalogue;
   readonly clock: Clock;
 }
 
 export function createMarketData({ database, catalogue, clock }: MarketDataParts): MarketData {
-  const days = new Map<MarketCode, RollingDays>();
-  const dayOf = (market: MarketCode): RollingDays => {
-    const day = days.get(market) ?? new RollingDays(database, market);
-    days.set(market, day);
+  const days = new Map<MarketCode, { readonly history: string; readonly day: RollingDays }>();
+  const dayOf = (market: MarketCode, history: string): RollingDays => {
+    const known = days.get(market);
+    if (known?.history === history) return known.day;
+    const day = new RollingDays(database, market);
+    days.set(market, { history, day });
     return day;
   };
   const decimalsOf = (market: MarketCode): number => catalogue.findMarket(market)?.priceDecimals ?? 0;
   const readTicker = async (market: MarketCode): Promise<Ticker> => {
-    const day = await dayOf(market).read(clock.now());
+    const { history } = database;
+    const day = await dayOf(market, history).read(clock.now());
     // Read after the sums, so that each sum has its opening price; the last match is the last one in the sums.
     const begins = [lowestId(day.begins.lastDay), lowestId(day.begins.today)];
     const quotes = await readQuotes(database, market, day.last, begins);
+    // After a failover what was read first may not be there any more.
+    if (database.history !== history) return readTicker(market);
     return tickerOf(day, quotes, decimalsOf(market));
   };
   const books = new VersionedReads<MarketCode, WrittenBook>({
     newest: (market) => readHeadNumber(database, market),
     read: (market) => writeBook(database, market, MOST_LEVELS),
     versionOf: ({ version }) => version,
+    history: () => database.history,
   });
   const tickers = new SharedReads(readTicker);
   const matches = new VersionedReads<MarketCode, readonly Match[]>({
     newest: async (market) => newestOf(await readRecentMatches(database, market, 1)),
     read: (market) => readRecentMatches(database, market, MOST_MATCHES),
     versionOf: newestOf,
+    history: () => database.history,
   });
   const prices = new SharedReads<"all", readonly MarketPrice[]>(() => readPrices(database, clock.now()));
   return {

@@ -1,7 +1,7 @@
 /**
  * The rolling day (24 h) of a market, cached as sums per minute. Within a market executions never arrive late, so each
  * match is read once, and a read only adds what is new. The cache holds a day's minutes at most, and results do not
- * depend on it: a new process reads them again.
+ * depend on it: a new process reads them again. It is of one history of the database: a failover may have lost matches.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Queryable } from "../../postgres/database.ts";
@@ -13,6 +13,8 @@ import { readMinutes, readSums } from "./store.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;
+/** More than clocks differ that are right. */
+const MOST_BACK_MS = MINUTE_MS;
 /** Matches summed by one statement. More are read by several statements. */
 const MAX_AT_ONCE = 200_000;
 
@@ -31,10 +33,10 @@ export class RollingDays {
   readonly #database: Queryable;
   readonly #market: MarketCode;
   readonly #maxAtOnce: number;
-  readonly #minutes = new MinuteSums();
+  #minutes = new MinuteSums();
   /** The sums include every match up to this one. */
   #last: ExecutionId = NO_EXECUTION;
-  /** The time of the last read: the day never moves back, whatever the clock does. */
+  /** The time of the last read. The day does not move back with a clock that is set back a little. */
   #at = 0 as Instant;
 
   constructor(database: Queryable, market: MarketCode, maxAtOnce = MAX_AT_ONCE) {
@@ -45,6 +47,7 @@ export class RollingDays {
 
   /** Must not be called concurrently. */
   async read(now: Instant): Promise<RollingDay> {
+    if (now < this.#at - MOST_BACK_MS) this.#forget();
     const at = Math.max(now, this.#at) as Instant;
     const begins = { lastDay: (at - DAY_MS) as Instant, today: (at - (at % DAY_MS)) as Instant };
     const edge = minuteOf(begins.lastDay);
@@ -62,6 +65,13 @@ export class RollingDays {
       lastDay: cut && whole ? sumOf(cut, whole) : (cut ?? whole),
       today: this.#minutes.since(minuteOf(begins.today)),
     };
+  }
+
+  /** The clock was ahead, and what it took for older than a day is read anew. */
+  #forget(): void {
+    this.#minutes = new MinuteSums();
+    this.#last = NO_EXECUTION;
+    this.#at = 0 as Instant;
   }
 
   async #readNew(first: Minute): Promise<void> {

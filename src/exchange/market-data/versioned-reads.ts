@@ -2,9 +2,8 @@
  * Shared reads whose values are cached while their version is the newest: a call costs a read of the version, and only the
  * first call after a change reads the value.
  *
- * A version identifies one value as long as the database only moves forward. After a failover that lost commits, the same
- * versions recur with other values. Connections break then, so a failed version read drops the cached value, and a value
- * that was not confirmed within the last second is read again.
+ * A version identifies one value within a history of the database: after a failover that lost commits, the same versions
+ * recur with other values.
  */
 import { SharedReads } from "../../std/shared-reads.ts";
 
@@ -14,26 +13,23 @@ export interface VersionedSource<Key, Value> {
   readonly read: (key: Key) => Promise<Value>;
   /** The version of a value, which may be newer than what `newest` returned before. */
   readonly versionOf: (value: Value) => bigint;
+  /** Names the history that is read now. */
+  readonly history: () => string;
 }
 
 interface CachedValue<Value> {
   readonly value: Value;
-  readonly confirmedAt: number;
+  readonly history: string;
 }
-
-const MAX_AGE_MS = 1_000;
 
 /** Caches one value per key, so there must be few keys. */
 export class VersionedReads<Key, Value> {
   readonly #source: VersionedSource<Key, Value>;
-  readonly #now: () => number;
   readonly #cache = new Map<Key, CachedValue<Value>>();
   readonly #reads = new SharedReads<Key, Value>((key) => this.#readCurrent(key));
 
-  /** @param now a monotonic clock in ms */
-  constructor(source: VersionedSource<Key, Value>, now: () => number = () => performance.now()) {
+  constructor(source: VersionedSource<Key, Value>) {
     this.#source = source;
-    this.#now = now;
   }
 
   /** Returns the same object until the version changes. */
@@ -43,14 +39,14 @@ export class VersionedReads<Key, Value> {
 
   async #readCurrent(key: Key): Promise<Value> {
     const cached = this.#cache.get(key);
-    this.#cache.delete(key);
-    const confirmedAt = this.#now();
-    const isCurrent =
-      cached !== undefined &&
-      confirmedAt - cached.confirmedAt < MAX_AGE_MS &&
-      (await this.#source.newest(key)) === this.#source.versionOf(cached.value);
-    const value = isCurrent ? cached.value : await this.#source.read(key);
-    this.#cache.set(key, { value, confirmedAt });
+    if (cached !== undefined) {
+      const isNewest = (await this.#source.newest(key)) === this.#source.versionOf(cached.value);
+      if (isNewest && cached.history === this.#source.history()) return cached.value;
+    }
+    // If another history begins meanwhile, the value may be of either, and is read again.
+    const history = this.#source.history();
+    const value = await this.#source.read(key);
+    this.#cache.set(key, { value, history });
     return value;
   }
 }

@@ -6,9 +6,8 @@
  *   following  changes with the next versions are applied and reported.
  *   behind     the head's version is ahead of the stored changes. They are awaited for a while: a change is stored shortly
  *              after its round has committed, or never if its engine died.
- *   lost       the wait timed out; or the head is behind this copy, because the database was restored to an earlier state;
- *              or the database was away, and may have been restored and since advanced past this copy. The book is read
- *              again, and its differences from the copy are reported as one change.
+ *   lost       the wait timed out; or the head is behind this copy; or this copy is of a former history of the database. The
+ *              book is read again, and its differences from the copy are reported as one change.
  *
  *   unread -> following -> behind -> following, following and behind -> lost -> following
  */
@@ -73,7 +72,7 @@ export class BookFollower {
     this.#isLost = head < copy.version || waited > this.#gapTimeoutMs;
   }
 
-  /** The database was away: its versions may now stand for other changes. */
+  /** The database has another history now: its versions may stand for other changes. */
   invalidate(): void {
     this.#isLost = this.#copy !== undefined;
   }

@@ -3,24 +3,32 @@ import { until } from "../../../test/support/until.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { amountOf } from "../../money/amount.ts";
 import { DatabaseAway } from "../../postgres/database.ts";
-import { steadyClock } from "../../std/clock.ts";
+import { type Instant, steadyClock } from "../../std/clock.ts";
+import type { ExecutionId } from "../execution.ts";
+import { nextMatchId, takerId } from "../execution-id.ts";
 import { Feed } from "./market-feed.ts";
 
 const BTCUSD = "BTCUSD" as MarketCode;
 
-/** A database with one bid on one market, no matches, and no stored changes. */
+/** A database with one bid on one market, some matches, and no stored changes. */
 class ToyDatabase {
+  history = "first";
   isAway = false;
   head = 5;
   bid = "1";
+  matches: readonly { id: string; market: string; side: "BUY"; price: string; amount: string }[] = [];
   rejections = 0;
 
-  async rows<Row>(text: string): Promise<Row[]> {
+  async rows<Row>(text: string, [, after]: readonly unknown[] = []): Promise<Row[]> {
     if (this.isAway) {
       this.rejections += 1;
       throw new DatabaseAway("gone");
     }
-    if (text.includes("from execution")) return [];
+    if (text.includes("unnest") && text.includes("from execution")) {
+      const [last = 0n] = after as bigint[];
+      return this.matches.filter(({ id }) => BigInt(id) > last) as Row[];
+    }
+    if (text.includes("from execution")) return this.matches.slice(-1) as Row[];
     const head = `${this.head}`;
     const noChange = { market: BTCUSD, head, version: null, levels: null };
     const book = { version: head, side: "BUY", price: "100", amount: this.bid };
@@ -39,15 +47,35 @@ test("a restored database that reuses versions for other changes does not leave 
   const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message), onGap });
   const followed = feed.followBook(BTCUSD, () => undefined);
   await until("the book is known", () => followed.state !== undefined);
-  database.isAway = true;
-  feed.wake();
-  await until("the feed has detected the failure", () => database.rejections > 0);
   // Restored to version 4 and continued: nothing after version 5 tells what version 5 is now.
-  Object.assign(database, { isAway: false, head: 5, bid: "7" });
+  Object.assign(database, { history: "second", head: 5, bid: "7" });
   await until("the readers have the book as it is", () => followed.state?.bids[0]?.amount === amountOf("7"));
   expect(followed.state).toEqual({ version: 5n, bids: [{ price: amountOf("100"), amount: amountOf("7") }], asks: [] });
   // To read it for the first time was no gap.
   expect(gaps).toEqual([BTCUSD]);
+  followed.stop();
+  feed.stop();
+});
+
+test("a last match that a failover has lost is not the last one any more, and later ones are reported", async () => {
+  const matchOf = (minute: number) => {
+    const id = takerId(nextMatchId(0n as ExecutionId, 1, (Date.parse("2026-03-02") + minute * 60_000) as Instant));
+    return { id: `${id}`, market: BTCUSD, side: "BUY" as const, price: "100", amount: `${minute}` };
+  };
+  const idOf = (match: { readonly id: bigint } | undefined) => `${match?.id}`;
+  const database = new ToyDatabase();
+  const [first, lost, later] = [1, 2, 3].map(matchOf);
+  database.matches = [first, lost].flatMap((match) => match ?? []);
+  const feed = new Feed({ database, clock: steadyClock, onFault: (error) => expect.unreachable(error.message) });
+  const news: unknown[] = [];
+  const followed = feed.followMatches(BTCUSD, (matches) => news.push(matches?.map(idOf)));
+  await until("the last match is known", () => idOf(followed.state?.last) === lost?.id);
+  Object.assign(database, { history: "second", matches: [first] });
+  await until("it is not the last one any more", () => idOf(followed.state?.last) === first?.id);
+  Object.assign(database, { history: "third", matches: [first, later] });
+  await until("a later one is reported", () => news.length === 2);
+  expect(news).toEqual([undefined, [later?.id]]);
+  expect(idOf(followed.state?.last)).toBe(later?.id);
   followed.stop();
   feed.stop();
 });
@@ -70,6 +98,7 @@ test("while the database is away it is asked about twice a second", async () => 
 
 /** An empty database of any markets, in which a test counts, holds or fails what is read. */
 class CountingDatabase {
+  readonly history = "";
   polls = 0;
   reads = 0;
   matchReads = 0;
@@ -180,6 +209,7 @@ test("what fails once the feed is stopped, because its database is closed, is no
   const faults: Error[] = [];
   const feed = new Feed({
     database: {
+      history: "",
       rows: async <Row>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
         const rows = await database.rows<Row>(text, values);
         if (database.fault !== undefined) throw database.fault;

@@ -3,7 +3,8 @@
  * together: at once when an engine of this process has committed something, and otherwise twenty times a second, so that
  * nodes without engines follow too. Markets without subscribers cost nothing.
  *
- * While the database is away the state does not change; afterwards, what was missed is published.
+ * While the database is away the state does not change; afterwards, what was missed is published. When its history has
+ * become another one, as by a failover, all that is followed is read again.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
@@ -30,7 +31,7 @@ export interface MarketFeed {
 }
 
 export interface MarketFeedOptions {
-  readonly database: Pick<Database, "rows">;
+  readonly database: Pick<Database, "rows" | "history">;
   /** Monotonic. */
   readonly clock: Clock;
   readonly onFault: (error: Error) => void;
@@ -72,6 +73,8 @@ export class Feed implements MarketFeed {
   /** Followers whose state is being read. */
   readonly #reads = new Set<Positioned<bigint>>();
   readonly #bell = new WakeSignal();
+  /** That of what is known. */
+  #history = "";
   #isRunning = false;
   #isStopped = false;
 
@@ -119,12 +122,12 @@ export class Feed implements MarketFeed {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (!this.#isStopped && this.#books.size + this.#matches.size > 0) {
+      this.#forgetFormerHistory();
       this.#startReads();
       const looks = await Promise.all([
         this.#attempt(() => this.#pollBooks()),
         this.#attempt(() => this.#pollMatches()),
       ]);
-      if (!looks[0]) for (const book of this.#books.values()) book.invalidate();
       if (looks.every((done) => done)) await this.#bell.wait(POLL_MS);
       await pause(looks.every((done) => done) ? SHORTEST_MS : RETRY_MS);
       this.#removeIdle();
@@ -132,11 +135,22 @@ export class Feed implements MarketFeed {
     this.#isRunning = false;
   }
 
+  /** What was read may not be there any more, and versions may stand for other changes. */
+  #forgetFormerHistory(): void {
+    const { history } = this.#options.database;
+    if (history === this.#history) return;
+    this.#history = history;
+    for (const followers of [this.#books, this.#matches])
+      for (const follower of followers.values()) follower.invalidate();
+  }
+
   async #pollBooks(): Promise<void> {
     const after = positions(this.#books);
     if (after.size === 0) return;
-    const found = await readChanges(this.#options.database, after, MAX_AT_ONCE);
-    const now = this.#options.clock.now();
+    const { database, clock } = this.#options;
+    const found = await readChanges(database, after, MAX_AT_ONCE);
+    if (database.history !== this.#history) return;
+    const now = clock.now();
     for (const [market, changes] of found) {
       this.#books.get(market)?.take(changes, now);
       if (changes.changes.length === MAX_AT_ONCE) this.#bell.notify();
@@ -146,7 +160,10 @@ export class Feed implements MarketFeed {
   async #pollMatches(): Promise<void> {
     const after = positions(this.#matches);
     if (after.size === 0) return;
-    for (const [market, matches] of await readMatches(this.#options.database, after, MAX_AT_ONCE)) {
+    const { database } = this.#options;
+    const found = await readMatches(database, after, MAX_AT_ONCE);
+    if (database.history !== this.#history) return;
+    for (const [market, matches] of found) {
       this.#matches.get(market)?.take(matches);
       if (matches.length === MAX_AT_ONCE) this.#bell.notify();
     }
@@ -158,11 +175,17 @@ export class Feed implements MarketFeed {
     for (const [market, follower] of this.#books) {
       this.#startRead(follower, async () => {
         if (follower.state !== undefined) this.#options.onGap?.(market);
-        follower.read(await readBook(database, market, "all"));
+        const { history } = database;
+        const book = await readBook(database, market, "all");
+        if (database.history === history) follower.read(book);
       });
     }
     for (const [market, follower] of this.#matches) {
-      this.#startRead(follower, async () => follower.read((await readRecentMatches(database, market, 1))[0]));
+      this.#startRead(follower, async () => {
+        const { history } = database;
+        const [last] = await readRecentMatches(database, market, 1);
+        if (database.history === history) follower.read(last);
+      });
     }
   }
 

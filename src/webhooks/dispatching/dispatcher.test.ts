@@ -35,8 +35,9 @@ function dispatching(failures: Error[] = []) {
     return renewal === "kept" ? [{}] : [];
   };
   const log: DeliveryEvent[] = [];
+  const database = { rows, commits: { rows }, history: "first" };
   const dispatcher = new Dispatcher({
-    database: { rows, commits: { rows } } as unknown as Database,
+    database: database as unknown as Database,
     clock: { now: () => Date.now() as Instant, fault: undefined },
     ...{
       ids: new IdSource(),
@@ -63,7 +64,7 @@ function dispatching(failures: Error[] = []) {
   const renewals = (from: typeof renewal): void => {
     renewal = from;
   };
-  return { dispatcher, asked, log, renewals, stop };
+  return { dispatcher, asked, log, renewals, database, stop };
 }
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -89,6 +90,17 @@ test("once its lease is lost it delivers nothing more, until it has taken it aga
   await pass(1_500);
   expect(log.slice(2)).toEqual([{ kind: "leading" }]);
   await stop();
+});
+
+test("in another history of the database, as after a failover, it begins anew: versions may stand for something else", async () => {
+  const { log, database, stop } = dispatching();
+  await pass(10);
+  database.history = "second";
+  await pass(LEASE_MS / 4 + 1_500);
+  expect(log).toEqual([{ kind: "leading" }, { kind: "ended" }, { kind: "leading" }]);
+  await pass(2 * LEASE_MS);
+  await stop();
+  expect(log.slice(3)).toEqual([{ kind: "ended" }]);
 });
 
 test("a lease that cannot be renewed is good for four fifths of its time", async () => {

@@ -67,12 +67,15 @@ export class Dispatcher {
 
   async #lead(lease: Lease, leaseMs: number, takenAtMs: number): Promise<void> {
     const { database, log } = this.#options;
+    const { history } = database;
     const dispatch = new Dispatch(this.#options, lease, this.#outage);
     dispatch.maySendUntilMs = takenAtMs + leaseMs * SAFE_PART;
     const renew = async (): Promise<void> => {
       const startedMs = performance.now();
       if (await renewLease(database.commits, lease, leaseMs)) dispatch.maySendUntilMs = startedMs + leaseMs * SAFE_PART;
       else dispatch.end("at once");
+      // Versions may stand for something else now: all is read anew.
+      if (database.history !== history) dispatch.end("waits");
     };
     // Without the database nothing is sent once the lease may have ended.
     const renewal = setInterval(() => void renew().catch(() => undefined), leaseMs / 4);
