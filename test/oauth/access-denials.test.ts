@@ -11,6 +11,7 @@ import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { startTestService, urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
+const HOUR = 60 * 60 * 1_000;
 const CUSTOMER = "0190d5a4-7e1b-7c3d-8a2f-5b6c7d8e9f00";
 let db: TestDatabase;
 let now: number;
@@ -176,8 +177,12 @@ test("values that unauthenticated callers choose block no other rows, and are no
   expect((await all()).map(({ clientId }) => clientId)).toEqual(["acme", undefined, undefined]);
 });
 
-test("failed writes are retried before later ones, and rows are removed after thirty days", async () => {
-  const rejections = trail();
+test("failed writes are retried before later ones, and rows are removed after thirty days, by a clock that stays right", async () => {
+  let elapsedMs = 0;
+  const rejections = new DenialLog({
+    ...{ database: db.database, clock, ids: new IdSource(), elapsedMs: () => elapsedMs },
+    onFailure: () => undefined,
+  });
   rejections.record(GUESS);
   await db.owner.rows("alter table access_denial rename to away");
   await expect(rejections.write()).rejects.toThrow();
@@ -185,12 +190,18 @@ test("failed writes are retried before later ones, and rows are removed after th
   rejections.record(GUESS);
   await rejections.write();
   expect((await all()).map(({ count }) => count)).toEqual([1, 1]);
-  now += 30 * 24 * 60 * 60 * 1_000;
-  await rejections.write();
-  expect(await all()).toHaveLength(2);
-  now += 1_000;
-  await rejections.write();
-  expect(await all()).toEqual([]);
+  const written = now;
+  const afterAnHour = async (at: number): Promise<number> => {
+    now = at;
+    elapsedMs += HOUR;
+    await rejections.write();
+    return (await all()).length;
+  };
+  // Ahead for less than two looks an hour apart.
+  expect(await afterAnHour(written + 500 * 24 * HOUR)).toBe(2);
+  expect(await afterAnHour(written + 30 * 24 * HOUR)).toBe(2);
+  expect(await afterAnHour(written + 40 * 24 * HOUR)).toBe(2);
+  expect(await afterAnHour(written + 40 * 24 * HOUR + 1)).toBe(0);
 });
 
 test("the oldest are removed, as many as are asked for; a list begins at an id, and is of one client or of all", async () => {

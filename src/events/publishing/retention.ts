@@ -1,11 +1,11 @@
 /**
- * Removes events that are too old to be listed. A wrong clock must not remove them: the clock is checked once an hour of
- * the process's own monotonic time, an event has to be too old at this check and at the one before, and a check removes
- * at most one day of events. So a clock that is wrong for less than an hour removes nothing, and one that stays wrong
- * removes a day of events an hour.
+ * Removes events that are too old to be listed. A wrong clock must not remove them: besides what `RemovalTime` does, a check
+ * once an hour removes at most one day of events. So a clock that is wrong for less than an hour removes nothing, and one
+ * that stays wrong removes a day of events an hour.
  */
 import type { Database } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
+import { RemovalTime } from "../../std/removal-time.ts";
 import { findCutAt, readCuts, readFirstCut, removeRowsOfCuts, setFirstCut } from "../store.ts";
 
 export interface RetentionOptions {
@@ -26,14 +26,14 @@ const PAUSE_MS = 2_000;
 
 export class Retention {
   readonly #options: Required<RetentionOptions>;
+  readonly #time: RemovalTime;
   #dueMs = Number.NEGATIVE_INFINITY;
-  /** What the clock said at the last check. */
-  #checkedAt: Instant | undefined;
   /** The first cut that the last check keeps. */
   #firstKept = 0n;
 
   constructor(options: RetentionOptions) {
     this.#options = { elapsedMs: () => performance.now(), ...options };
+    this.#time = new RemovalTime(this.#options.clock, this.#options.elapsedMs);
   }
 
   /** Does what is due, if anything is: a check of the clock, or the removal of some cuts. */
@@ -47,13 +47,11 @@ export class Retention {
   }
 
   async #check(first: bigint): Promise<void> {
-    const { database, clock, keptMs } = this.#options;
-    const now = clock.now();
-    const before = this.#checkedAt;
-    this.#checkedAt = now;
-    const [oldest] = before === undefined ? [] : await readCuts(database, first, 1);
-    if (before === undefined || oldest === undefined) return;
-    const until = Math.min(now - keptMs, before - keptMs, oldest.at + MOST_AT_A_CHECK_MS);
+    const { database, keptMs } = this.#options;
+    const now = this.#time.find();
+    const [oldest] = now === undefined ? [] : await readCuts(database, first, 1);
+    if (now === undefined || oldest === undefined) return;
+    const until = Math.min(now - keptMs, oldest.at + MOST_AT_A_CHECK_MS);
     this.#firstKept = await findCutAt(database, until as Instant);
   }
 }

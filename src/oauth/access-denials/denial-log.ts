@@ -2,13 +2,15 @@
  * The log of access denials. Denials are recorded in memory, equal ones counted together, and written once a minute.
  * Past a bound on distinct denials, as in a flood from many addresses, the rest are counted in one row per kind.
  *
- * Denials that are not yet written are lost in a crash; the process log still has them.
+ * Denials that are not yet written are lost in a crash; the process log still has them. After thirty days they are removed,
+ * though not by a clock that is wrong for a moment (`RemovalTime`).
  */
 import type { Database } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { type IdSource, lowestId, type Uuid } from "../../std/id.ts";
 import { pause } from "../../std/pause.ts";
 import { type Poll, startPoll } from "../../std/poll.ts";
+import { RemovalTime } from "../../std/removal-time.ts";
 import type { AccessDenial, CountedDenial } from "./access-denial.ts";
 import { insertDenials, removeDenials } from "./store.ts";
 
@@ -19,6 +21,8 @@ export interface DenialLogOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly onFailure: (error: unknown) => void;
+  /** Of a monotonic clock. */
+  readonly elapsedMs?: (() => number) | undefined;
 }
 
 const WRITE_INTERVAL_MS = 60_000;
@@ -34,10 +38,12 @@ export class DenialLog {
   #groups = new Map<string, CountedDenial>();
   /** The write in progress. A failed write may have committed, so it is retried with the same ids. */
   #writing: (CountedDenial & { readonly id: Uuid })[] = [];
+  readonly #removal: RemovalTime;
   #poll: Poll | undefined;
 
   constructor(options: DenialLogOptions) {
     this.#options = options;
+    this.#removal = new RemovalTime(options.clock, options.elapsedMs);
   }
 
   start(everyMs = WRITE_INTERVAL_MS): void {
@@ -73,7 +79,7 @@ export class DenialLog {
 
   /** Writes all recorded denials, oldest first. What fails stays recorded. */
   async write(): Promise<void> {
-    const { database, clock, ids } = this.#options;
+    const { database, ids } = this.#options;
     while (this.#writing.length + this.#groups.size > 0) {
       if (this.#writing.length === 0) {
         this.#writing = [...this.#groups.values()].map((group) => ({ ...group, id: ids.next() }));
@@ -82,7 +88,8 @@ export class DenialLog {
       await insertDenials(database, this.#writing);
       this.#writing = [];
     }
-    await removeDenials(database, lowestId((clock.now() - RETENTION_MS) as Instant), REMOVAL_BATCH);
+    const now = this.#removal.find();
+    if (now !== undefined) await removeDenials(database, lowestId((now - RETENTION_MS) as Instant), REMOVAL_BATCH);
   }
 
   #count(more: CountedDenial): void {

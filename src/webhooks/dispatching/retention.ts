@@ -1,8 +1,9 @@
 /**
  * Removes attempts that are older than 30 days, rows of deleted webhooks, and what was given up of events that are no longer
- * kept: once an hour, in bounded steps.
+ * kept: once an hour, in bounded steps. A wrong clock removes no attempts before an hour has passed (`RemovalTime`).
  */
 import type { Instant } from "../../std/clock.ts";
+import { RemovalTime } from "../../std/removal-time.ts";
 import {
   listCustomersWithUndelivered,
   removeOldAttempts,
@@ -18,17 +19,21 @@ const PAUSE_MS = 5_000;
 
 export class Retention {
   readonly #options: Pick<DispatcherOptions, "database" | "clock" | "events">;
+  readonly #time: RemovalTime;
   #dueMs = 0;
 
   constructor(options: Pick<DispatcherOptions, "database" | "clock" | "events">) {
     this.#options = options;
+    this.#time = new RemovalTime(options.clock);
   }
 
   /** Does what is due, if anything is. */
   async run(): Promise<void> {
     if (performance.now() < this.#dueMs) return;
-    const { database, clock, events } = this.#options;
-    const attempts = await removeOldAttempts(database.commits, (clock.now() - KEPT_MS) as Instant, ROWS_AT_ONCE);
+    const { database, events } = this.#options;
+    const now = this.#time.find();
+    const before = now === undefined ? undefined : ((now - KEPT_MS) as Instant);
+    const attempts = before === undefined ? 0 : await removeOldAttempts(database.commits, before, ROWS_AT_ONCE);
     const rows = await removeRowsOfDeleted(database.commits, ROWS_AT_ONCE);
     this.#dueMs = performance.now() + (attempts < ROWS_AT_ONCE && rows < ROWS_AT_ONCE ? HOUR_MS : PAUSE_MS);
     for (const customerId of await listCustomersWithUndelivered(database)) {
