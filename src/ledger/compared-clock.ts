@@ -39,6 +39,10 @@ export class DatabaseComparedClock implements ComparedClock {
     return this.#wrongByAt(now) === 0 ? now : this.#expected();
   }
 
+  ownNow(): Instant {
+    return this.#system.now();
+  }
+
   /** How far the time of day is ahead of the database's; negative when behind, 0 before the first measurement. */
   get aheadMs(): number {
     return Number.isFinite(this.#least) ? this.#system.now() - this.#expected() : 0;

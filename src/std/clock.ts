@@ -12,6 +12,8 @@ export interface Clock {
 export interface ComparedClock extends Clock {
   /** Why its time is currently not reliable, as a text for the response; undefined if it is. */
   readonly fault?: string | undefined;
+  /** Its own time: while it has a fault it is not known which of the two clocks is wrong. Absent: as `now`. */
+  ownNow?(): Instant;
   /** The difference to the other clock that is not yet a fault. */
   readonly toleranceMs?: number;
 }

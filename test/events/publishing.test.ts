@@ -9,6 +9,7 @@ import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { eventsOf, openMaker, removeOldEvents } from "../support/events.ts";
+import { startLane } from "../support/movements.ts";
 import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
 
 let db: TestDatabase;
@@ -293,6 +294,19 @@ test("no event is earlier than the one before it, though the clock of one publis
   const times = (await all()).map(({ createdAt }) => createdAt);
   expect(times).toHaveLength(STORY.length + 2);
   expect(times).toEqual(times.toSorted((a, b) => a - b));
+});
+
+test("a cut without events, as of a void number, makes later events no later, though its publisher's clock is ahead", async () => {
+  await books.publish();
+  const ahead = { now: () => (Date.now() + 60_000) as Instant };
+  const cut = await openMaker(db.database, "test", ahead);
+  const { lane } = await startLane(db.another());
+  await lane.stop();
+  expect(await cut()).toMatchObject({ events: 0 });
+  await books.transfer("1");
+  await books.publish();
+  const [last] = (await all()).slice(-1);
+  expect(last?.createdAt).toBeLessThanOrEqual(Date.now());
 });
 
 test("no event is earlier than the change that it reports, though its publisher's clock is behind", async () => {

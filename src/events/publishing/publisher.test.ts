@@ -20,13 +20,14 @@ const KINDS = {
   renew: /^update lease set expires_at = clock_timestamp\(\) \+/,
   release: /^update lease set expires_at = clock_timestamp\(\), fence/,
   "last cut": /from event_cut order by cut desc/,
+  news: /from batch/,
   retention: /from event_retention/,
 };
 type Kind = keyof typeof KINDS;
 
 /** Nothing is ever to be published. @param failures how these statements fail at first */
 function publishing(failures: Partial<Record<Kind, Error[]>> = {}) {
-  const asked: Record<Kind, number> = { take: 0, renew: 0, release: 0, "last cut": 0, retention: 0 };
+  const asked: Record<Kind, number> = { take: 0, renew: 0, release: 0, "last cut": 0, news: 0, retention: 0 };
   let isHolder = true;
   const rows = async (text: string): Promise<unknown[]> => {
     const kind = (Object.keys(KINDS) as Kind[]).find((one) => KINDS[one].test(text));
@@ -36,12 +37,13 @@ function publishing(failures: Partial<Record<Kind, Error[]>> = {}) {
     if (failure !== undefined) throw failure;
     return kind === "take" || (kind === "renew" && isHolder) ? [{ fence: "1" }] : [];
   };
+  const clock: { now: () => Instant; fault?: string | undefined } = { now: () => Date.now() as Instant };
   const log: PublisherEvent[] = [];
   const collecting: boolean[] = [];
   const database = { rows, commits: { rows }, history: "first" };
   const publisher = new Publisher({
     database: database as unknown as Database,
-    clock: { now: () => Date.now() as Instant },
+    clock,
     ...{ clockToleranceMs: 2_000, keptMs: 400 * 24 * HOUR_MS, holder: "here", leaseMs: LEASE_MS },
     committed: new WakeSignal(),
     recentBatches: {
@@ -59,7 +61,7 @@ function publishing(failures: Partial<Record<Kind, Error[]>> = {}) {
   const lose = (): void => {
     isHolder = false;
   };
-  return { asked, log, collecting, lose, database, stop };
+  return { asked, log, collecting, lose, database, clock, stop };
 }
 
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -85,6 +87,21 @@ test("in another history of the database, as after a failover, it reads the last
   expect(asked["last cut"]).toBe(before + 1);
   await stop();
   expect(log).toEqual([{ kind: "leading" }, { kind: "ended" }]);
+});
+
+test("while the clock has a fault it makes no cuts: no later event could be earlier", async () => {
+  const { asked, clock, stop } = publishing();
+  await pass(1_000);
+  clock.fault = "the database's clock is ahead";
+  await pass(100);
+  const { news } = asked;
+  expect(news).toBeGreaterThan(10);
+  await pass(60_000);
+  expect(asked.news).toBe(news);
+  clock.fault = undefined;
+  await pass(1_000);
+  expect(asked.news).toBeGreaterThan(news);
+  await stop();
 });
 
 test("of failures in a row the first is reported, and how many there were; half a second lies between two", async () => {

@@ -9,7 +9,7 @@
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
-import type { Clock, Instant } from "../../std/clock.ts";
+import type { ComparedClock, Instant } from "../../std/clock.ts";
 import { Outage } from "../../std/outage.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
 import { countRows, digestOfFacts, rowsOf } from "../event-rows.ts";
@@ -35,7 +35,7 @@ export interface PublishedCut extends Cut {
 
 export interface PublisherOptions {
   readonly database: Database;
-  readonly clock: Clock;
+  readonly clock: ComparedClock;
   /** How far the clock of a node may be from the database's. */
   readonly clockToleranceMs: number;
   /** How long events are listed. */
@@ -154,7 +154,8 @@ export class Publisher {
     await maker.open();
     while (this.#isLeader && database.history === history) {
       const startedMs = performance.now();
-      const cut = await maker.next(lease);
+      // No event could be earlier than one with a wrong time.
+      const cut = this.#options.clock.fault === undefined ? await maker.next(lease) : undefined;
       if (cut === "lost") return this.#loseLease();
       this.#outage.succeeded();
       const ms = performance.now() - startedMs;
@@ -205,7 +206,9 @@ export class CutMaker {
     const number = (this.#last?.number ?? 0n) + 1n;
     const { facts, marketReaders, lastAt = 0 } = await readContent(database, after, heads, { number }, recent);
     await this.#readNumbers(facts);
-    const at = Math.max(this.#last?.at ?? 0, lastAt, clock.now()) as Instant;
+    // What has no events makes those behind it no later.
+    const now = facts.length > 0 || this.#last === undefined ? clock.now() : 0;
+    const at = Math.max(this.#last?.at ?? 0, lastAt, now) as Instant;
     const cut: Cut = { number, at, events: facts.length, heads, marketReaders, digest: digestOfFacts(facts) };
     const rows = rowsOf(facts, this.#numbers);
     if (!(await writeCut(database.commits, lease, cut, rows))) return "lost";

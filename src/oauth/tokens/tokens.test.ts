@@ -30,6 +30,8 @@ let testing: TestDatabase;
 let now = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
 /** Why the clock is known to be wrong. */
 let fault: string | undefined;
+/** What the node's own clock says, when that is not the time that counts. */
+let ownNow: Instant | undefined;
 let elapsed = 0;
 let node: Node;
 
@@ -44,6 +46,7 @@ interface Node {
 function startNode(database: Database, toleranceMs?: number): Node {
   const clock = {
     now: () => now,
+    ownNow: () => ownNow ?? now,
     ...(toleranceMs !== undefined && { toleranceMs }),
     get fault() {
       return fault;
@@ -140,6 +143,21 @@ test("while the clock is known to be wrong no token is issued, and none is rejec
   }
   [now, fault] = [right, undefined];
   for (const token of [seen, unseen]) expect(await verified(node, token)).toMatchObject({ clientId: "acme" });
+});
+
+test("while one of two clocks is wrong a token is accepted only if it is valid by both", async () => {
+  const token = await issue();
+  const right = now;
+  fault = "the database's clock is behind";
+  for (const ms of [-9_999, -2_000, 0, 3_598_000, 3_599_000]) {
+    const isValid = ms >= -2_000 && ms < 3_599_000;
+    for (const [own, counted] of [[0, ms] as const, [ms, 0] as const]) {
+      [ownNow, now] = [(right + own) as Instant, (right + counted) as Instant];
+      if (isValid) await expect(verified(node, token)).resolves.toBeDefined();
+      else await expect(verified(node, token)).rejects.toThrow(new ClockFault(fault));
+    }
+  }
+  [now, ownNow, fault] = [right, undefined, undefined];
 });
 
 test("a token that is not valid yet is rejected, apart from clock skew", async () => {
