@@ -17,3 +17,13 @@ test("a name expires so long after it was added for the last time, and none of t
   expect(set.isEmpty).toBe(false);
   expect([namesAt(1_900), set.isEmpty]).toEqual([[], true]);
 });
+
+test("a name that was added while the clock was ahead expires when it is right again", () => {
+  let now = 1_000_000 as Instant;
+  const set = new ExpiringSet({ now: () => now }, 500);
+  set.add("ahead");
+  now = 1_000 as Instant;
+  set.add("right");
+  set.removeExpired();
+  expect(["ahead", "right"].map((name) => set.has(name))).toEqual([false, true]);
+});

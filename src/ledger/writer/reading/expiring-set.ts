@@ -23,8 +23,9 @@ export class ExpiringSet {
     return this.#until.has(name);
   }
 
+  /** Also those that were added while the clock was ahead. */
   removeExpired(): void {
     const now = this.#clock.now();
-    for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name);
+    for (const [name, until] of this.#until) if (until <= now || until > now + this.#forMs) this.#until.delete(name);
   }
 }
