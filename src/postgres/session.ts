@@ -7,7 +7,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { ClientBase, QueryConfig } from "pg";
-import { HISTORY } from "./durability.ts";
+import { HISTORY } from "./history.ts";
 
 /** Settings by name, values in PostgreSQL's own spelling. */
 export type SessionSettings = Readonly<Record<string, string>>;

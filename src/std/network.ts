@@ -30,7 +30,8 @@ export function parseNetwork(text: string): Network | undefined {
   if (address.bits !== leading(address.bits, address.family, prefix) << BigInt(WIDTH[address.family] - prefix)) {
     return undefined;
   }
-  return { text: `${written === address.family ? host : dotted(address.bits)}/${prefix}`, prefix, ...address };
+  const name = written === address.family ? host.split("%", 1)[0] : dotted(address.bits);
+  return { text: `${name}/${prefix}`, prefix, ...address };
 }
 
 /** @returns false for what is no IP address, such as the peer of a Unix socket */

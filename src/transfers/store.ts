@@ -7,7 +7,8 @@ import { joined, type ListOptions, type Sql, sql, statementOf, textOf } from "..
 import { type FilteredField, filteredAnnotations } from "../ledger/annotations.ts";
 import { columnsOf, type SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
-import { COMMIT_MARKER, HISTORY } from "../postgres/durability.ts";
+import { COMMIT_MARKER } from "../postgres/durability.ts";
+import { HISTORY } from "../postgres/history.ts";
 import type { Instant } from "../std/clock.ts";
 import { evenOf, instantOf, lowestId, siblingId, type Uuid } from "../std/id.ts";
 import {
@@ -151,10 +152,8 @@ export async function findByRefIds(
 
 function readWithRecord(row: SqlRecord): Omit<FoundTransfer, "history"> {
   const [transfer, steps] = [transferTable.read(row), readSteps(row)];
-  return {
-    transfer,
-    record: transfer.fromProfileId === undefined ? creditOf(transfer, steps) : debitOf(transfer, steps),
-  };
+  const record = transfer.fromProfileId === undefined ? creditOf(transfer, steps) : debitOf(transfer, steps);
+  return { transfer, record };
 }
 
 /** One of the customer's records. */

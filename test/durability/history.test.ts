@@ -1,7 +1,7 @@
 /** What names the history of a database: it is another one whenever the database may lack what was in it before. */
 import { expect, onTestFinished, test } from "vitest";
 import { Database } from "../../src/postgres/database.ts";
-import { HISTORY } from "../../src/postgres/durability.ts";
+import { HISTORY } from "../../src/postgres/history.ts";
 import { needsStandby, startPair } from "../support/postgres/standby.ts";
 
 const historyOf = async (database: Database): Promise<string> => {

@@ -273,7 +273,16 @@ test("what is 30 days old, of a deleted webhook, or of events that are no longer
   unwrap(await webhooks.delete(customerId, deleted.id, TESTER));
   const bounds = async (customer: CustomerId) => ({ first: customer === other ? 4n : 5n, last: 9n });
   const clock = { now: () => now as Instant, fault: undefined };
-  await new Retention({ database: db.database, clock, events: { ...NO_EVENTS, bounds } }).run();
+  let elapsedMs = 0;
+  const retention = new Retention({
+    database: db.database,
+    clock,
+    elapsedMs: () => elapsedMs,
+    events: { ...NO_EVENTS, bounds },
+  });
+  await retention.run();
+  elapsedMs += 3_600_000;
+  await retention.run();
   expect(await db.owner.rows("select at from webhook_attempt")).toEqual([{ at: now - 30 * DAY_MS + 1 }]);
   expect(await Promise.all([kept, disabled, deleted, theirs].map(site.rows))).toEqual([
     ["5 UNDELIVERED 1"],

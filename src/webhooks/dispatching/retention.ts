@@ -17,25 +17,32 @@ const KEPT_MS = 30 * 24 * HOUR_MS;
 const ROWS_AT_ONCE = 5_000;
 const PAUSE_MS = 5_000;
 
-export class Retention {
-  readonly #options: Pick<DispatcherOptions, "database" | "clock" | "events">;
-  readonly #time: RemovalTime;
-  #dueMs = 0;
+export interface RetentionOptions extends Pick<DispatcherOptions, "database" | "clock" | "events"> {
+  /** Of a monotonic clock. */
+  readonly elapsedMs?: (() => number) | undefined;
+}
 
-  constructor(options: Pick<DispatcherOptions, "database" | "clock" | "events">) {
+export class Retention {
+  readonly #options: RetentionOptions;
+  readonly #elapsedMs: () => number;
+  readonly #time: RemovalTime;
+  #dueMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: RetentionOptions) {
     this.#options = options;
-    this.#time = new RemovalTime(options.clock);
+    this.#elapsedMs = options.elapsedMs ?? (() => performance.now());
+    this.#time = new RemovalTime(options.clock, this.#elapsedMs);
   }
 
   /** Does what is due, if anything is. */
   async run(): Promise<void> {
-    if (performance.now() < this.#dueMs) return;
+    if (this.#elapsedMs() < this.#dueMs) return;
     const { database, events } = this.#options;
     const now = this.#time.find();
     const before = now === undefined ? undefined : ((now - KEPT_MS) as Instant);
     const attempts = before === undefined ? 0 : await removeOldAttempts(database.commits, before, ROWS_AT_ONCE);
     const rows = await removeRowsOfDeleted(database.commits, ROWS_AT_ONCE);
-    this.#dueMs = performance.now() + (attempts < ROWS_AT_ONCE && rows < ROWS_AT_ONCE ? HOUR_MS : PAUSE_MS);
+    this.#dueMs = this.#elapsedMs() + (attempts < ROWS_AT_ONCE && rows < ROWS_AT_ONCE ? HOUR_MS : PAUSE_MS);
     for (const customerId of await listCustomersWithUndelivered(database)) {
       const { first, last } = await events.bounds(customerId);
       // Of a customer to whom nothing has happened for so long no event is kept.
