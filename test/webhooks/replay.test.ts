@@ -232,6 +232,8 @@ test("which events a webhook has lost for their age is logged, from the first to
   const { log } = site.node();
   await until("the last one is accepted", () => receiver.accepted().length === 1);
   expect(receiver.accepted()).toEqual([Number(first) + 2]);
+  // Beside the deliveries, which do not wait for it.
+  await until("it is logged", () => log.some(({ kind }) => kind === "expired"));
   expect(log.filter(({ kind }) => kind === "expired")).toEqual([
     { kind: "expired", webhookId: webhook.id, from: first, to: first + 1n },
   ]);

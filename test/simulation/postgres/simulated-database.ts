@@ -154,13 +154,17 @@ class Line {
   }
 }
 
-export class SimulatedDatabase implements Pick<Database, "rows" | "commits" | "transaction" | "connect" | "close"> {
+export class SimulatedDatabase
+  implements Pick<Database, "rows" | "commits" | "transaction" | "connect" | "close" | "history">
+{
   readonly postgres: SimulatedPostgres;
   readonly network: Network;
   readonly process: Process;
   readonly lines = new Set<Line>();
   readonly onFailure: (fate: Fate, text: string) => void;
   readonly commits = this;
+  /** That of the last session. */
+  history = "";
 
   constructor(
     postgres: SimulatedPostgres,
@@ -255,6 +259,7 @@ export class SimulatedDatabase implements Pick<Database, "rows" | "commits" | "t
     if (!this.postgres.isUp) throw new Error("connect ECONNREFUSED");
     const line = new Line(this, new Session(this.postgres, { ...settings, client: this.process.name }));
     this.lines.add(line);
+    this.history = this.postgres.history;
     return line;
   }
 }

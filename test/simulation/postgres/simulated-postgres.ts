@@ -58,6 +58,7 @@ export class SimulatedPostgres {
   readonly locks: RowLocks;
   readonly pace: Pace;
   isUp = true;
+  #starts = 1;
   /** The last commit of each row, by table and key; and the last commit that the standby has, with all before it. */
   readonly #committed = new Map<string, number>();
   #commits = 0;
@@ -87,6 +88,12 @@ export class SimulatedPostgres {
 
   restart(): void {
     this.isUp = true;
+    this.#starts += 1;
+  }
+
+  /** Another one after each start. */
+  get history(): string {
+    return `simulated ${this.#starts}`;
   }
 
   statement(text: string): Statement {

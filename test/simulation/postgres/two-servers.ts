@@ -130,7 +130,7 @@ export class RealServer implements Server {
           if (setAt !== this.#now) await client.query(`set simulated.now = ${this.#now}`);
           setAt = this.#now;
           const { rows, command } = await client.query(text, values as unknown[]);
-          return heardOf(text, text === "commit" ? [{ command }] : (rows as Row[]));
+          return heardOf(text, text === "commit" ? [{ command }] : (rows as Row[]).map(withSimulatedHistory));
         } catch (error) {
           return heardOf(text, error as Error);
         }
@@ -173,6 +173,9 @@ export class RealServer implements Server {
 
 /** Kept as they were written. */
 const JSON_TEXTS = new Set(["batch.changes", "batch.callers", "event.entries"]);
+
+/** Both have one from beginning to end. */
+const withSimulatedHistory = (row: Row): Row => ("history" in row ? { ...row, history: "simulated" } : row);
 
 function heardOf(text: string, result: Row[] | Error): Heard {
   if (result instanceof Error) {
