@@ -90,6 +90,7 @@ test("what is recorded once cannot be named by two texts that look the same", ()
   expect(readReference("wire 4711/\u00e9")).toBe("wire 4711/\u00e9");
   for (const wrong of [...lookAlikes("wire-4711"), "wire\u200b4711"])
     expect(() => readReference(wrong), JSON.stringify(wrong)).toThrow("Must not have invisible characters");
+  expect(() => readReference("wire 4711/e\u0301")).toThrow("Must have letters with their accents in one character");
   expect(() => readReference("x".repeat(101))).toThrow("Must have 1 to 100 characters.");
 
   expect(["0xAB12", "5xWq", "x".repeat(100)].map(readHash)).toEqual(["0xAB12", "5xWq", "x".repeat(100)]);

@@ -10,7 +10,7 @@ import type { Brand } from "../std/brand.ts";
 import { parseInstant } from "../std/clock.ts";
 import { parseUuid, type Uuid } from "../std/id.ts";
 import { type Network, parseNetwork } from "../std/network.ts";
-import { isFullyVisible } from "../std/printable.ts";
+import { isComposed, isFullyVisible } from "../std/printable.ts";
 import { done, type Result } from "../std/result.ts";
 
 export function readUuid(text: string): Uuid {
@@ -58,6 +58,8 @@ export function readText(text: string): string {
 /** Something is recorded once per reference: a line end from a file, or a pasted blank, must not make it another one. */
 export function readReference(text: string): string {
   if (!isFullyVisible(text)) throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end.");
+  if (!isComposed(text))
+    throw new InvalidArgumentError("Must have letters with their accents in one character (Unicode's form NFC).");
   return readText(text);
 }
 

@@ -17,6 +17,9 @@ export function printable(line: string): string {
 /** Whether the text has no invisible characters, and no blanks at its ends: then texts that differ look different. */
 export const isFullyVisible = (text: string): boolean => printable(text) === text && text.trim() === text;
 
+/** Whether letters with accents are one character each, as keyboards make them: those of two look the same. */
+export const isComposed = (text: string): boolean => text.normalize("NFC") === text;
+
 /** JSON with everything unprintable escaped. @returns undefined for values that JSON cannot express */
 export function printableJson(value: unknown): string | undefined {
   return escapeJson(JSON.stringify(value));

@@ -69,6 +69,13 @@ test("a ref_id with an invisible character is rejected: once corrected, it would
   expect(payout.lines[2]?.item).toMatchObject({ ref_id: "three" });
 });
 
+test("a ref_id whose letter and accent are two characters is rejected: with one it looks the same, and would be paid again", () => {
+  const payout = readPayout(`${HEAD}\n${line("\u00c4-17")}\n${line("A\u0308-17")}\n`);
+  expect(payout.wrong).toEqual([
+    'line 3: ref_id "A\u0308-17" has a letter and its accent in two characters (not in Unicode\'s form NFC)',
+  ]);
+});
+
 test("only what was carried out or was there already is done: all else is sent again", () => {
   const statuses = ["COMPLETED", "EXISTS", "REJECTED", "NOT_TRIED", "UNKNOWN", "completed", ""];
   const rows = statuses.map((status, i) => `${line(`r-${i}`)},${status}`);

@@ -4,7 +4,7 @@
  */
 import { parse } from "csv-parse/sync";
 import { CHECKS } from "../../api/problems/field-formats.ts";
-import { isFullyVisible } from "../../std/printable.ts";
+import { isComposed, isFullyVisible } from "../../std/printable.ts";
 
 /** What became of a line. */
 export interface LineResult {
@@ -99,6 +99,8 @@ function brokenRule(name: string, value: string): string | undefined {
   if (name.endsWith("_profile_id")) return CHECKS.profile_id(value);
   if (name === "amount") return CHECKS.amount(value);
   if (name === "ref_id" && !isFullyVisible(value)) return "has an invisible character";
+  if (name === "ref_id" && !isComposed(value))
+    return "has a letter and its accent in two characters (not in Unicode's form NFC)";
   if (value.includes("\0")) return "contains the character NUL";
   return Array.from(value).length > MOST_CHARACTERS ? `has more than ${MOST_CHARACTERS} characters` : undefined;
 }
