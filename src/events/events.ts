@@ -238,12 +238,22 @@ async function firstNumberOf(
   return first > after ? first : after + 1n;
 }
 
-/** What was read in the order of numbers, once the synchronous standby has it too. */
-async function onStandby({ confirmed }: Parts, reading: Promise<StoredRow[]>): Promise<StoredRow[]> {
-  const rows = await reading;
-  await confirmed.confirm(rows.at(-1)?.cut ?? 0n);
-  return rows;
+/** What was read, once the synchronous standby has it too. @param cutOf the last cut of it */
+async function onStandby<Value>(
+  parts: Parts,
+  read: () => Promise<Value>,
+  cutOf: (value: Value) => bigint,
+): Promise<Value> {
+  const { history } = parts.database;
+  const value = await read();
+  // By a session of the former history, or of the new one: it is not known which.
+  if (parts.database.history !== history) return onStandby(parts, read, cutOf);
+  await parts.confirmed.confirm(cutOf(value), history);
+  return value;
 }
+
+/** Of rows in the order of numbers. */
+const lastCutOf = (rows: readonly StoredRow[]): bigint => rows.at(-1)?.cut ?? 0n;
 
 function sourceOfNumbers(parts: Parts, filter: EventFilter, from: bigint): Source {
   const { database } = parts;
@@ -251,7 +261,8 @@ function sourceOfNumbers(parts: Parts, filter: EventFilter, from: bigint): Sourc
   const isFiltered = types !== undefined || objectId !== undefined || profileId !== undefined;
   const size = BigInt(isFiltered ? EXAMINED_AT_ONCE : limit + 1);
   let next = from;
-  const read = (): Promise<StoredRow[]> => onStandby(parts, readRowsWithin(database, customerId, next, next + size));
+  const read = (): Promise<StoredRow[]> =>
+    onStandby(parts, () => readRowsWithin(database, customerId, next, next + size), lastCutOf);
   return {
     next: async () => {
       let rows = await read();
@@ -286,8 +297,8 @@ function sourceOfObject(parts: Parts, filter: EventFilter, objectId: Uuid, from:
   let next = from;
   return {
     next: async () => {
-      const reading = readRowsOfObject(parts.database, filter.customerId, objectId, next, filter.limit + 1);
-      const rows = await onStandby(parts, reading);
+      const read = () => readRowsOfObject(parts.database, filter.customerId, objectId, next, filter.limit + 1);
+      const rows = await onStandby(parts, read, lastCutOf);
       const entries = datedEntries(rows, filter).filter(({ entry }) => entry.number >= next);
       next = (entries.at(-1)?.entry.number ?? next) + 1n;
       return { entries, isLast: rows.length <= filter.limit };
@@ -310,12 +321,13 @@ async function findEvent(parts: Parts, customerId: CustomerId, id: Uuid): Promis
   return event?.id === id ? event : undefined;
 }
 
-async function readBounds(
-  { database, confirmed }: Parts,
-  customerId: CustomerId,
-): Promise<{ first: bigint; last: bigint }> {
-  const { last, cut } = await readLastNumber(database, customerId);
-  await confirmed.confirm(cut);
+async function readBounds(parts: Parts, customerId: CustomerId): Promise<{ first: bigint; last: bigint }> {
+  const { database } = parts;
+  const { last } = await onStandby(
+    parts,
+    () => readLastNumber(database, customerId),
+    ({ cut }) => cut,
+  );
   const first = await firstNumberOf(database, { customerId, after: 0n });
   return { first: last === 0n || first > last ? 0n : first, last };
 }

@@ -78,8 +78,16 @@ export interface Deliveries {
   readonly begin: Alongside;
   /** For `Webhooks.enable`. NOW: what has not been delivered by now is given up. */
   resume(from: "WHERE_IT_STOOD" | "NOW"): Alongside;
-  /** Posts a test event at once, also to one that is disabled. @throws Unavailable when there are too many at once */
-  test(customerId: CustomerId, webhookId: WebhookId): Promise<Result<Attempt, WebhookNotFound>>;
+  /**
+   * Posts a test event, also to one that is disabled. It may have to wait for its turn.
+   * @param onTurn called then; what it throws is thrown, and nothing is posted
+   * @throws Unavailable when there are too many at once
+   */
+  test(
+    customerId: CustomerId,
+    webhookId: WebhookId,
+    onTurn?: () => Promise<void>,
+  ): Promise<Result<Attempt, WebhookNotFound>>;
   replay(
     customerId: CustomerId,
     webhookId: WebhookId,
@@ -103,7 +111,7 @@ export interface DeliveriesOptions extends DispatcherOptions {
   readonly testBodyOf: (id: Uuid, webhook: DeliverableWebhook) => string;
 }
 
-/** A test takes up to 15 s. */
+/** A test takes up to 15 s, and waits as long for its turn. */
 const TESTS = { most: 64, atOnce: 16, alone: 4, share: 2, shortQueue: 2, expectedMs: 15_000, maxWaitMs: 15_000 };
 /** As much as may be open. */
 const MOST_REPEATED = 1_000;
@@ -122,8 +130,11 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
       await beginProgress(transaction, { webhookId: id, customerId, readTo: last });
     },
     resume: (from) => (transaction, webhook) => resume(options, transaction, webhook, from),
-    test: async (customerId, webhookId) => {
-      const tested = await tests.run(customerId, () => sendTest(options, customerId, webhookId));
+    test: async (customerId, webhookId, onTurn) => {
+      const tested = await tests.run(customerId, async () => {
+        await onTurn?.();
+        return sendTest(options, customerId, webhookId);
+      });
       if (tested === undefined) throw new Unavailable("too many tests of webhooks at once");
       return tested;
     },

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createProfiles } from "../../src/customers/profiles/profiles.ts";
+import type { Database } from "../../src/postgres/database.ts";
 import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { TESTER } from "../support/movements.ts";
 import { expectProblem, expectSuccess, failingField } from "../support/problems.ts";
 import { type Answer, startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -99,6 +102,22 @@ test("an update changes the fields that were sent and no others", async () => {
   expectSuccess(await call("PUT", path, { nickname: "old" }));
   // A former nickname stays taken: a retry of the creation finds the same profile.
   expect((await call("POST", "", { nickname: "new" })).body.meta.existing.id).toBe(made.id);
+});
+
+test("an update that repeats a nickname holds beside one that changes it, and the response says so", async () => {
+  const { body: made } = await call("POST", "", { nickname: "kept" });
+  const { database, lane, ids, clock } = service.service.core;
+  const behind = {
+    rows: async <Row>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
+      const rows = await database.rows<Row>(text, values);
+      expectSuccess(await call("PUT", `/${made.id}`, { nickname: "changed" }));
+      return rows;
+    },
+  } as Database;
+  const profiles = createProfiles({ database: behind, lane, ids, clock });
+  const updated = await profiles.update(acme.id, made.id, { nickname: "kept", description: "d" }, TESTER);
+  expect(updated).toMatchObject({ kind: "done", value: { nickname: "kept", description: "d" } });
+  expect((await call("GET", `/${made.id}`)).body).toMatchObject({ nickname: "kept", description: "d" });
 });
 
 test("an update may repeat the profile's id in its body, but not name another", async () => {

@@ -95,10 +95,14 @@ export function createProfiles({ database, lane, ids, clock }: Parts): Profiles 
       return lane.execute(openProfile(id, "NORMAL", clock.now(), request, caller, "again"));
     },
     update: async (customerId, id, fields, caller) => {
-      // An unchanged nickname is not claimed again.
+      // An unchanged nickname is not claimed again, unless the profile is renamed meanwhile.
       const before = await findProfile(database, customerId, id);
-      const { nickname, ...rest } = fields;
-      return lane.execute(updateProfile(customerId, id, before?.nickname === nickname ? rest : fields, caller));
+      if (before !== undefined && before.nickname === fields.nickname) {
+        const outcome = await lane.execute(keepNickname(before, fields, caller));
+        if (outcome.kind !== "rejected") return outcome;
+        if (outcome.rejection.code === "profile_not_found") return reject(outcome.rejection);
+      }
+      return lane.execute(updateProfile(customerId, id, fields, caller));
     },
     find: (customerId, id) => findProfile(database, customerId, id),
     getDefault: (customerId) => findDefaultProfile(database, customerId),
@@ -142,9 +146,10 @@ export function openProfile(
 function updateProfile(
   customerId: CustomerId,
   id: ProfileId,
-  { nickname, description }: ProfileFields,
+  fields: ProfileFields,
   caller: Caller,
 ): Command<Profile, ProfileNotFound, Claim> {
+  const { nickname } = fields;
   return {
     queueKey: customerId,
     caller,
@@ -152,14 +157,39 @@ function updateProfile(
     claims: nickname === undefined ? [] : [{ customerId, kind: "nickname", refId: nickname, id }],
     decide: (state, now) => {
       const profile = state.get(profileTable, id);
-      if (profile?.customerId !== customerId) return reject(profileNotFound(id));
-      const changed: Profile = {
-        ...profile,
-        nickname: nickname ?? profile.nickname,
-        description: description ?? profile.description,
-        updatedAt: Math.max(now, profile.updatedAt) as Instant,
-      };
-      return accept(changed, { states: [change(profileTable, changed)] });
+      return profile?.customerId === customerId ? updated(profile, fields, now) : reject(profileNotFound(id));
     },
   };
+}
+
+/** It has another nickname by now. */
+interface Renamed extends Rejection {
+  readonly code: "renamed";
+}
+
+function keepNickname(
+  { id, customerId, nickname }: Profile,
+  fields: ProfileFields,
+  caller: Caller,
+): Command<Profile, ProfileNotFound | Renamed> {
+  return {
+    queueKey: customerId,
+    caller,
+    dependsOn: [profileKey(id)],
+    decide: (state, now) => {
+      const profile = state.get(profileTable, id);
+      if (profile === undefined) return reject(profileNotFound(id));
+      return profile.nickname === nickname ? updated(profile, fields, now) : reject({ code: "renamed" });
+    },
+  };
+}
+
+function updated(profile: Profile, { nickname, description }: ProfileFields, now: Instant) {
+  const changed: Profile = {
+    ...profile,
+    nickname: nickname ?? profile.nickname,
+    description: description ?? profile.description,
+    updatedAt: Math.max(now, profile.updatedAt) as Instant,
+  };
+  return accept(changed, { states: [change(profileTable, changed)] });
 }

@@ -4,6 +4,7 @@ import { verifyAll } from "../../../src/verify/verify.ts";
 import { expectBooksBalance } from "../../support/books.ts";
 import { expectOrdersAddUp } from "../../support/exchange/orders.ts";
 import { Desk, type Fields, limit, openPair, tell } from "../../support/exchange/trading.ts";
+import { TESTER } from "../../support/movements.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 
@@ -57,6 +58,27 @@ test("a cancel is accepted in every open state and rejected in every closed one"
   await maker.place(limit("SELL", "1", "100"));
   const filled = await taker.place(limit("BUY", "1", "100"));
   expect(await cancelOf(taker, filled.id)).toEqual(tooLate("FILLED"));
+});
+
+test("who waits is not told what happens to the order once its client is disabled", async () => {
+  const [maker] = await open("XLMUSD", "XLM");
+  const leaver = await service.customer("Leaver");
+  const profile = await service.profile(leaver, { USD: "1000" });
+  const path = `/v2/profiles/${profile}/orders`;
+  const body = { ...limit("BUY", "1", "100"), market: "XLMUSD", await_fill_millis: 10_000 };
+  const waiting = service.call("POST", path, { as: leaver.token, body });
+  const status = async () =>
+    (await service.db.owner.rows<{ status: string }>("select status from orders where profile_id = $1", [profile]))[0]
+      ?.status;
+  await until("it is open", async () => (await status()) === "OPEN");
+  await service.service.core.clients.disable(leaver.clientId, TESTER);
+  await until(
+    "its token is rejected",
+    async () => (await service.call("GET", path, { as: leaver.token })).status === 401,
+  );
+  await maker.place(limit("SELL", "1", "100"));
+  expect(await waiting).toMatchObject({ status: 200, body: { status: "PENDING_SUBMISSION", amount_filled: "0" } });
+  expect(await status()).toBe("FILLED");
 });
 
 test("concurrent cancels of an order that no engine has taken all get a response, and one takes effect", async () => {

@@ -98,7 +98,9 @@ function placeRoute(api: Api, exchange: Exchange): void {
       const { await_fill_millis: millis = 0 } = body;
       if (millis === 0) return orderBody(order, exchange);
       releaseAdmission(request);
-      return orderBody(await exchange.untilClosed(order, millis, whenClosed(reply)), exchange);
+      const closed = await exchange.untilClosed(order, millis, whenClosed(reply));
+      // What happened after its client was disabled is not told: it gets the order as it was placed.
+      return orderBody((await api.isStillGranted(request)) ? closed : order, exchange);
     },
   );
 }

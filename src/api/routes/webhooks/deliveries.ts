@@ -4,6 +4,7 @@ import type { Webhooks } from "../../../customers/webhooks/webhooks.ts";
 import { must } from "../../../std/assert.ts";
 import { formatInstant, parseInstant } from "../../../std/clock.ts";
 import type { Attempt, Deliveries, ReplayFrom } from "../../../webhooks/deliveries.ts";
+import { invalidToken } from "../../access/guard.ts";
 import type { Api } from "../../api.ts";
 import { idPosition, present, valueOrThrow } from "../../domain-mapping.ts";
 import { invalid } from "../../problems/failing-fields.ts";
@@ -114,13 +115,15 @@ function testRoute(api: Api, deliveries: Deliveries): void {
         tags: ["Webhooks"],
         summary: "Test a webhook",
         description:
-          "Posts a signed event of the type `webhook.test` at once, also to a disabled one. The response says what happened, within 15 s.",
+          "Posts a signed event of the type `webhook.test` at once, also to a disabled one. The response says what happened, within 15 s, or 30 s while others are under way.",
         params: OneWebhook,
         response: { 200: AttemptBody, ...errors(400, 401, 403, "webhook_not_found", 429, 500, 503) },
       },
     },
     async (request) => {
-      const tested = await deliveries.test(request.grant.customerId, webhookIdOf(request.params.id));
+      const tested = await deliveries.test(request.grant.customerId, webhookIdOf(request.params.id), async () => {
+        if (!(await api.isStillGranted(request))) throw invalidToken();
+      });
       return attemptBody(valueOrThrow(request, tested));
     },
   );
