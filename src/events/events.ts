@@ -68,6 +68,8 @@ export interface EventPage {
 }
 
 export interface Events {
+  /** Names the history of the database that is read now: in another one a number may be that of another event. */
+  readonly history: string;
   /**
    * Oldest first. A page may be short, or empty, and not be the last. Callers that ask for the same at the same time share it,
    * if there are no filters: one event wakes all that wait for the next.
@@ -100,6 +102,9 @@ export function createEvents(options: Options): Events {
   const pages = new SharedReads((filter: EventFilter) => listEvents(parts, filter, () => true), pageName);
   const bounds = new SharedReads((customerId: CustomerId) => readBounds(parts, customerId));
   return {
+    get history() {
+      return options.database.history;
+    },
     list: (filter, isAwaited = () => true) =>
       hasFilters(filter) ? listEvents(parts, filter, isAwaited) : pages.get(filter),
     find: (customerId, id) => findEvent(parts, customerId, id),

@@ -120,6 +120,8 @@ interface Stream {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly news: AwaitedNews;
+  /** That in which it was opened. */
+  readonly history: string;
   isEnding: boolean;
   /** Bytes that had left when some were found unsent first, and when that was. */
   stalled: { readonly progress: number; readonly sinceMs: number } | undefined;
@@ -162,7 +164,7 @@ class Streams {
     const leave = this.#isClosing ? undefined : this.#waiters.enter(request);
     if (leave === undefined) throw unavailable("there are as many event streams as there may be");
     const news = untilNews(events, customerId, reply.raw);
-    const stream: Stream = { request, reply, news, isEnding: false, stalled: undefined };
+    const stream: Stream = { request, reply, news, history: events.history, isEnding: false, stalled: undefined };
     const end = (): void => {
       if (!this.#all.delete(stream)) return;
       stream.isEnding = true;
@@ -196,6 +198,8 @@ class Streams {
     while (!stream.isEnding) {
       const page = await this.#page(stream, { ...filter, after, ...PAGE });
       if (page === undefined) return;
+      // Its reader connects again, and is told if the database was restored to before its last event.
+      if (this.#options.events.history !== stream.history) return;
       after = page.searchedTo;
       if (page.messages.length > 0) {
         yield page.messages;

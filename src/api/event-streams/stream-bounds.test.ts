@@ -16,7 +16,7 @@ const anybody: Verify = async (customerId) => ({
 
 async function start(list: Events["list"], verify = anybody): Promise<string> {
   const bounds = async () => ({ first: 1n, last: 10n });
-  const events = { list, bounds, onNews: () => () => undefined } as unknown as Events;
+  const events = { list, bounds, onNews: () => () => undefined, history: "first" } as unknown as Events;
   const deliveries = { countUndelivered: async () => new Map<bigint, number>() };
   const load = { utilization: 0 };
   const options = { events, deliveries, exchange: {} as never, isTest: true, load };
@@ -68,6 +68,18 @@ test("three pages are read at once, two of a customer", async () => {
   await until("the next one is read", () => begun.length === 4);
   expect(begun).toEqual(["a", "a", "b", "c"]);
   for (const end of ends) end();
+});
+
+test("a stream ends when another history of the database has begun, in which its last number may be given anew", async () => {
+  let reads = 0;
+  const list = async function (this: { history: string }, { after }: { after: bigint }) {
+    reads += 1;
+    this.history = "second";
+    return { events: [], searchedTo: after, isLast: true };
+  };
+  const reader = open(await start(list as unknown as Events["list"]), "a", 0);
+  await until("it has ended", () => reader.hasEnded);
+  expect(reads).toBe(1);
 });
 
 test("a stream ends within two seconds of its token", async () => {

@@ -75,6 +75,8 @@ export async function endAgreement(
   caller: Caller,
 ): Promise<boolean> {
   const hasEnded = await database.transaction(async (transaction) => {
+    // Another one may just be taking its place.
+    await lockSchedule(transaction, market);
     if (!(await deleteAgreement(transaction, market, customerId))) return false;
     await recordFeeWrite(transaction, caller, market, customerId, { agreed: "nothing" });
     return true;
