@@ -15,8 +15,7 @@ import type { Uuid } from "../../src/std/id.ts";
 import { PASSED, reject } from "../../src/std/result.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { TESTER } from "../support/movements.ts";
-import { countBlocked } from "../support/postgres/rows-in-the-way.ts";
-import { until } from "../support/until.ts";
+import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 
 const MARKET = "BTCUSD" as MarketCode;
 const BASE = "0:0.0035:0.0003";
@@ -107,6 +106,25 @@ test("an agreement replaces the previous one, and can be ended", async () => {
 });
 
 const tooMany = Array.from({ length: MAX_TIERS + 1 }, (_, i) => `${i}:0.1:0`).join(" ");
+test("the end of an agreement that is being replaced ends the one that takes its place", async () => {
+  const customer = customers[0] as Uuid;
+  expect(await agree(0, "0.003", "0.0002")).toEqual(PASSED);
+  const session = await openTransaction(db.database);
+  await session.query("select from fee_schedule where market = $1 for update", [MARKET]);
+  await session.query("delete from fee_agreement where customer_id = $1", [customer]);
+  await session.query(
+    `insert into fee_agreement (customer_id, market, taker_rate, maker_rebate, rebate_ceiling)
+     select $1, market, 0.0025, 0.0002, rebate_ceiling from fee_schedule where market = $2`,
+    [customer, MARKET],
+  );
+  const ending = endAgreement(db.database, MARKET, customer, TESTER);
+  await untilBlocked(db);
+  await session.query("commit");
+  await session.end();
+  expect(await ending).toBe(true);
+  expect(await db.owner.rows("select from fee_agreement")).toEqual([]);
+});
+
 test.each([
   ["a rate with 5 decimals", "0:0.00351:0.0003", { code: "not_a_rate", rate: amountOf("0.00351") }],
   ["a rebate with 5 decimals", "0:0.0035:0.00031", { code: "not_a_rate", rate: amountOf("0.00031") }],
@@ -184,9 +202,6 @@ const failure = (query: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => serverError(error)?.constraint,
   );
 
-const untilBlocked = (): Promise<void> =>
-  until("one session waits for the other", async () => (await countBlocked(db)) === 1);
-
 const insert = (minimum: number, takerRate: string, makerRebate: string, ceiling: string): string =>
   `insert into fee_tier values ('${MARKET}', ${minimum}, ${takerRate}, ${makerRebate}, ${ceiling})`;
 const raise = (ceiling: string): string =>
@@ -196,7 +211,7 @@ test("a higher rebate waits for an uncommitted lower commission, and is then rej
   sessions(async (a, b) => {
     await a.query(insert(1000, "0.0004", "0", "0.0003"));
     const raising = failure(b.query(raise("0.0005")));
-    await untilBlocked();
+    await untilBlocked(db);
     await a.query("commit");
     expect(await raising).toBe("rebate_within_commission");
   }));
@@ -206,7 +221,7 @@ test("a lower commission waits for an uncommitted higher rebate, and is then rej
     await b.query(raise("0.0005"));
     await b.query(insert(1000, "0.0035", "0.0005", "0.0005"));
     const lowering = failure(a.query(insert(2000, "0.0004", "0", "0.0003")));
-    await untilBlocked();
+    await untilBlocked(db);
     await b.query("commit");
     expect(await lowering).toBe("has_ceiling_of_market");
   }));
