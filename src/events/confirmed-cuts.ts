@@ -5,11 +5,11 @@
  * it is on the standby (docs/decisions/0022-answered-means-on-the-standby.md), in the history of the database in which it
  * was read: in another one its number may be that of another cut.
  */
-import { type Database, DatabaseAway, DatabaseReadOnly } from "../postgres/database.ts";
+import { DatabaseAway, DatabaseReadOnly, type QueryableWithHistory } from "../postgres/database.ts";
 import { waitForStandby } from "../postgres/durability.ts";
 
 export class ConfirmedCuts {
-  readonly #database: Pick<Database, "rows" | "history">;
+  readonly #database: QueryableWithHistory;
   /** That of what follows. */
   #history = "";
   #last = 0n;
@@ -17,7 +17,7 @@ export class ConfirmedCuts {
   #wanted = 0n;
   #waiting: Promise<void> | undefined;
 
-  constructor(database: Pick<Database, "rows" | "history">) {
+  constructor(database: QueryableWithHistory) {
     this.#database = database;
   }
 

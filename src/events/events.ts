@@ -5,7 +5,7 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ExecutionId } from "../exchange/execution.ts";
 import { executedAtOf } from "../exchange/execution-id.ts";
-import type { Database, Queryable } from "../postgres/database.ts";
+import type { Queryable, QueryableWithHistory } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import { instantOf, parseUuid, type Uuid } from "../std/id.ts";
 import { SharedReads } from "../std/shared-reads.ts";
@@ -86,7 +86,7 @@ export interface Events {
 }
 
 interface Options {
-  readonly database: Pick<Database, "rows" | "history">;
+  readonly database: QueryableWithHistory;
   readonly transfers: Pick<Transfers, "findRecords" | "list">;
   readonly recentTransfers: Pick<RecentTransfers, "find" | "follow">;
 }

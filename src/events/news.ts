@@ -3,7 +3,7 @@
  * whom. Otherwise the last cut is read every 25 ms while somebody waits, with one statement for all.
  */
 import type { CustomerId } from "../customers/customer-id.ts";
-import type { Database } from "../postgres/database.ts";
+import type { QueryableWithHistory } from "../postgres/database.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { findCustomersWithNews, findLastCut } from "./store.ts";
 
@@ -13,7 +13,7 @@ const POLL_OF_PUBLISHER_MS = 500;
 const FAILURE_PAUSE_MS = 500;
 
 export class News {
-  readonly #database: Pick<Database, "rows" | "history">;
+  readonly #database: QueryableWithHistory;
   readonly #listeners = new Map<CustomerId, Set<() => void>>();
   readonly #published = new WakeSignal();
   /** Whether this process has the lease of the publisher. */
@@ -24,7 +24,7 @@ export class News {
   /** That in which it was read: in another one its number may be given anew. */
   #history = "";
 
-  constructor(database: Pick<Database, "rows" | "history">) {
+  constructor(database: QueryableWithHistory) {
     this.#database = database;
   }
 

@@ -21,6 +21,9 @@ export interface Queryable {
  */
 export type Planning = "each time" | "once";
 
+/** For who remembers what was read: see `Database.history`. */
+export type QueryableWithHistory = Pick<Database, "rows" | "history">;
+
 /** The database is unreachable, or reports that it cannot serve now. */
 export class DatabaseAway extends Error {
   override readonly name: string = "DatabaseAway";

@@ -10,10 +10,11 @@ const START = Date.parse("2026-11-21T09:30:00Z");
 let elapsed: number;
 let ahead: number;
 let time: RemovalTime;
-beforeEach(() => {
+const start = (): void => {
   [elapsed, ahead] = [0, 0];
   time = new RemovalTime({ now: () => (START + elapsed + ahead) as Instant }, () => elapsed);
-});
+};
+beforeEach(start);
 
 /** What is found in each minute. */
 function findFor(ms: number): (Instant | undefined)[] {
@@ -30,8 +31,7 @@ test("nothing is removed in the first hour; then the time is that of an hour or 
 
 test("a clock that is ahead for less than an hour moves it by no more than that hour, whenever it begins", () => {
   for (let begin = 0; begin < 61; begin += 5) {
-    [elapsed, ahead] = [0, 0];
-    time = new RemovalTime({ now: () => (START + elapsed + ahead) as Instant }, () => elapsed);
+    start();
     const found = findFor(HOUR + begin * MINUTE);
     ahead = 500 * DAY;
     found.push(...findFor(59 * MINUTE));

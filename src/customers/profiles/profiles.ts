@@ -95,14 +95,9 @@ export function createProfiles({ database, lane, ids, clock }: Parts): Profiles 
       return lane.execute(openProfile(id, "NORMAL", clock.now(), request, caller, "again"));
     },
     update: async (customerId, id, fields, caller) => {
-      // An unchanged nickname is not claimed again, unless the profile is renamed meanwhile.
-      const before = await findProfile(database, customerId, id);
-      if (before !== undefined && before.nickname === fields.nickname) {
-        const outcome = await lane.execute(keepNickname(before, fields, caller));
-        if (outcome.kind !== "rejected") return outcome;
-        if (outcome.rejection.code === "profile_not_found") return reject(outcome.rejection);
-      }
-      return lane.execute(updateProfile(customerId, id, fields, caller));
+      // A nickname that the profile has is its own for ever, also if it is renamed meanwhile: it is not claimed again.
+      const isOwn = (await findProfile(database, customerId, id))?.nickname === fields.nickname;
+      return lane.execute(updateProfile(customerId, id, fields, isOwn, caller));
     },
     find: (customerId, id) => findProfile(database, customerId, id),
     getDefault: (customerId) => findDefaultProfile(database, customerId),
@@ -146,50 +141,25 @@ export function openProfile(
 function updateProfile(
   customerId: CustomerId,
   id: ProfileId,
-  fields: ProfileFields,
+  { nickname, description }: ProfileFields,
+  isOwn: boolean,
   caller: Caller,
 ): Command<Profile, ProfileNotFound, Claim> {
-  const { nickname } = fields;
   return {
     queueKey: customerId,
     caller,
     dependsOn: [profileKey(id)],
-    claims: nickname === undefined ? [] : [{ customerId, kind: "nickname", refId: nickname, id }],
+    claims: nickname === undefined || isOwn ? [] : [{ customerId, kind: "nickname", refId: nickname, id }],
     decide: (state, now) => {
       const profile = state.get(profileTable, id);
-      return profile?.customerId === customerId ? updated(profile, fields, now) : reject(profileNotFound(id));
+      if (profile?.customerId !== customerId) return reject(profileNotFound(id));
+      const changed: Profile = {
+        ...profile,
+        nickname: nickname ?? profile.nickname,
+        description: description ?? profile.description,
+        updatedAt: Math.max(now, profile.updatedAt) as Instant,
+      };
+      return accept(changed, { states: [change(profileTable, changed)] });
     },
   };
-}
-
-/** It has another nickname by now. */
-interface Renamed extends Rejection {
-  readonly code: "renamed";
-}
-
-function keepNickname(
-  { id, customerId, nickname }: Profile,
-  fields: ProfileFields,
-  caller: Caller,
-): Command<Profile, ProfileNotFound | Renamed> {
-  return {
-    queueKey: customerId,
-    caller,
-    dependsOn: [profileKey(id)],
-    decide: (state, now) => {
-      const profile = state.get(profileTable, id);
-      if (profile === undefined) return reject(profileNotFound(id));
-      return profile.nickname === nickname ? updated(profile, fields, now) : reject({ code: "renamed" });
-    },
-  };
-}
-
-function updated(profile: Profile, { nickname, description }: ProfileFields, now: Instant) {
-  const changed: Profile = {
-    ...profile,
-    nickname: nickname ?? profile.nickname,
-    description: description ?? profile.description,
-    updatedAt: Math.max(now, profile.updatedAt) as Instant,
-  };
-  return accept(changed, { states: [change(profileTable, changed)] });
 }

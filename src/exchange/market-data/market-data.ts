@@ -5,7 +5,7 @@
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import { type Amount, ZERO } from "../../money/amount.ts";
-import type { Database } from "../../postgres/database.ts";
+import type { QueryableWithHistory } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { SharedReads } from "../../std/shared-reads.ts";
@@ -71,7 +71,7 @@ export const MOST_LEVELS = 10_000;
 export const MOST_MATCHES = 2_000;
 
 export interface MarketDataParts {
-  readonly database: Pick<Database, "rows" | "history">;
+  readonly database: QueryableWithHistory;
   readonly catalogue: Catalogue;
   readonly clock: Clock;
 }

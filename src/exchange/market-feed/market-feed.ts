@@ -7,7 +7,7 @@
  * become another one, as by a failover, all that is followed is read again.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
-import { type Database, DatabaseAway } from "../../postgres/database.ts";
+import { DatabaseAway, type QueryableWithHistory } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
@@ -31,7 +31,7 @@ export interface MarketFeed {
 }
 
 export interface MarketFeedOptions {
-  readonly database: Pick<Database, "rows" | "history">;
+  readonly database: QueryableWithHistory;
   /** Monotonic. */
   readonly clock: Clock;
   readonly onFault: (error: Error) => void;
@@ -144,14 +144,21 @@ export class Feed implements MarketFeed {
       for (const follower of followers.values()) follower.invalidate();
   }
 
+  /** @returns undefined if another history has begun meanwhile: what was read is of either */
+  async #inOneHistory<Value>(reading: Promise<Value>): Promise<Value | undefined> {
+    const { database } = this.#options;
+    const { history } = database;
+    const value = await reading;
+    return database.history === history ? value : undefined;
+  }
+
   async #pollBooks(): Promise<void> {
     const after = positions(this.#books);
     if (after.size === 0) return;
     const { database, clock } = this.#options;
-    const found = await readChanges(database, after, MAX_AT_ONCE);
-    if (database.history !== this.#history) return;
+    const found = await this.#inOneHistory(readChanges(database, after, MAX_AT_ONCE));
     const now = clock.now();
-    for (const [market, changes] of found) {
+    for (const [market, changes] of found ?? []) {
       this.#books.get(market)?.take(changes, now);
       if (changes.changes.length === MAX_AT_ONCE) this.#bell.notify();
     }
@@ -160,10 +167,8 @@ export class Feed implements MarketFeed {
   async #pollMatches(): Promise<void> {
     const after = positions(this.#matches);
     if (after.size === 0) return;
-    const { database } = this.#options;
-    const found = await readMatches(database, after, MAX_AT_ONCE);
-    if (database.history !== this.#history) return;
-    for (const [market, matches] of found) {
+    const found = await this.#inOneHistory(readMatches(this.#options.database, after, MAX_AT_ONCE));
+    for (const [market, matches] of found ?? []) {
       this.#matches.get(market)?.take(matches);
       if (matches.length === MAX_AT_ONCE) this.#bell.notify();
     }
@@ -175,16 +180,14 @@ export class Feed implements MarketFeed {
     for (const [market, follower] of this.#books) {
       this.#startRead(follower, async () => {
         if (follower.state !== undefined) this.#options.onGap?.(market);
-        const { history } = database;
-        const book = await readBook(database, market, "all");
-        if (database.history === history) follower.read(book);
+        const book = await this.#inOneHistory(readBook(database, market, "all"));
+        if (book !== undefined) follower.read(book);
       });
     }
     for (const [market, follower] of this.#matches) {
       this.#startRead(follower, async () => {
-        const { history } = database;
-        const [last] = await readRecentMatches(database, market, 1);
-        if (database.history === history) follower.read(last);
+        const matches = await this.#inOneHistory(readRecentMatches(database, market, 1));
+        if (matches !== undefined) follower.read(matches[0]);
       });
     }
   }

@@ -99,7 +99,7 @@ function placeRoute(api: Api, exchange: Exchange): void {
       if (millis === 0) return orderBody(order, exchange);
       releaseAdmission(request);
       const closed = await exchange.untilClosed(order, millis, whenClosed(reply));
-      // What happened after its client was disabled is not told: it gets the order as it was placed.
+      // A client that was disabled meanwhile gets the order as placed, and learns nothing of what happened since.
       return orderBody((await api.isStillGranted(request)) ? closed : order, exchange);
     },
   );
