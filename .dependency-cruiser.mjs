@@ -16,7 +16,7 @@ const RINGS = {
   conversions: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   exchange: ["std", "money", "postgres", "catalogue", "ledger", "customers"],
   "exchange/book": ["std", "money"],
-  events: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange"],
+  events: ["std", "money", "postgres", "catalogue", "ledger", "customers", "transfers", "conversions", "exchange"],
   webhooks: ["std", "postgres", "ledger", "customers", "web", "events"],
   verify: ["std", "money", "postgres", "ledger", "customers", "transfers", "conversions", "exchange", "events"],
   accounting: ["std", "money", "postgres", "ledger", "exchange"],

@@ -71,3 +71,20 @@ test("the catalogue is not read again before a slow read has ended", async () =>
   (await loading).close();
   expect(most).toBe(1);
 });
+
+test("markets that a record names are read at once, and by those who ask meanwhile together", async () => {
+  let [added, looks] = [false, 0];
+  const rows = async (text: string): Promise<unknown[]> => {
+    if (text.includes("from asset")) return added ? [asset("USD"), asset("NEW")] : [];
+    looks += 1;
+    return added ? [NEWUSD] : [];
+  };
+  const catalogue = await loadCatalogue({ rows } as Queryable);
+  await catalogue.learnMarkets([]);
+  added = true;
+  await Promise.all(Array.from({ length: 10 }, () => catalogue.learnMarkets(["NEWUSD"])));
+  expect([catalogue.findMarket("NEWUSD")?.quote, catalogue.findAsset("NEW")?.code, looks]).toEqual(["USD", "NEW", 3]);
+  await catalogue.learnMarkets(["NEWUSD", "NEWUSD"]);
+  expect(looks).toBe(3);
+  catalogue.close();
+});

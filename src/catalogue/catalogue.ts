@@ -5,6 +5,7 @@
 import type { Asset } from "../money/asset.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { startPoll } from "../std/poll.ts";
+import { SharedReads } from "../std/shared-reads.ts";
 import type { Market } from "./market.ts";
 import { readAssets, readMarkets } from "./store.ts";
 
@@ -16,6 +17,8 @@ export interface Catalogue {
   /** By code. */
   listAssets(): readonly Asset[];
   listMarkets(): readonly Market[];
+  /** Ensures that markets of records are known: another process may have added them, and traded on them, since the last refresh. */
+  learnMarkets(codes: readonly string[]): Promise<void>;
   /** Stops refreshing. */
   close(): void;
 }
@@ -31,13 +34,21 @@ export async function loadCatalogue(database: Queryable): Promise<Catalogue> {
     markets = new Map(newMarkets.map((market) => [market.code, market]));
   };
   await refresh();
+  const refreshes = new SharedReads<"all", void>(refresh);
   // A failed refresh keeps the copy. Nothing can be committed without the database anyway.
-  const poll = startPoll(REFRESH_MS, refresh, () => undefined);
+  const poll = startPoll(
+    REFRESH_MS,
+    () => refreshes.get("all"),
+    () => undefined,
+  );
   return {
     findAsset: (code) => assets.get(code),
     findMarket: (code) => markets.get(code),
     listAssets: () => [...assets.values()],
     listMarkets: () => [...markets.values()],
+    learnMarkets: async (codes) => {
+      if (!codes.every((code) => markets.has(code))) await refreshes.get("all");
+    },
     close: () => void poll.stop(),
   };
 }

@@ -1,5 +1,6 @@
 /** What a list searches and what it tells, without a database. */
 import { expect, test } from "vitest";
+import { ALL_MARKETS } from "../../test/support/events.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Database } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
@@ -31,7 +32,12 @@ function eventsOf(last: number, isPrimary = true) {
   };
   const transfers = { findRecords: () => expect.fail(), list: () => expect.fail() };
   const recentTransfers = new RecentTransfers();
-  const events = createEvents({ database: { rows, history: "" } as Database, transfers, recentTransfers });
+  const events = createEvents({
+    catalogue: ALL_MARKETS,
+    database: { rows, history: "" } as Database,
+    transfers,
+    recentTransfers,
+  });
   return { events, examined: () => examined };
 }
 
@@ -51,7 +57,12 @@ function transfersOf(last: number) {
     return ids.map((id) => ({ id, customerId, memo: "x".repeat(sizes.of(Number(id.slice(-12)))) }));
   };
   const transfers = { findRecords: findRecords as never, list: () => expect.fail() };
-  const options = { database: { rows, history: "" } as Database, transfers, recentTransfers: new RecentTransfers() };
+  const options = {
+    catalogue: ALL_MARKETS,
+    database: { rows, history: "" } as Database,
+    transfers,
+    recentTransfers: new RecentTransfers(),
+  };
   return { events: createEvents(options), read, sizes };
 }
 
@@ -115,4 +126,31 @@ test("no event is published from a server that is not the primary any more", asy
     () => events.bounds(customerId),
   ];
   for (const tell of told) await expect(tell()).rejects.toThrow("the database is read-only");
+});
+
+test("the market of an execution or an order is known before the page is returned", async () => {
+  const amounts = { amount: "1", price: "1", commission: "0", rebate: "0" };
+  const execution = {
+    id: "7",
+    customer_id: customerId,
+    market: "NEWUSD",
+    ...amounts,
+    executed_at: "2026-11-21T09:30:00.000Z",
+  };
+  const entries = JSON.stringify([["execution.created", "7"]]);
+  const row = { customer_id: customerId, first_number: "1", cut: "1", at: 1, object_id: null, count: 1, entries };
+  const rows = async (text: string): Promise<unknown[]> => {
+    if (text.includes("pg_is_in_recovery")) return [{}];
+    if (text.includes("from execution")) return [execution];
+    return text.includes("first_number < $3") ? [row] : [];
+  };
+  const learnt: unknown[] = [];
+  const events = createEvents({
+    catalogue: { learnMarkets: async (codes) => void learnt.push(...codes) },
+    database: { rows, history: "" } as Database,
+    transfers: { findRecords: () => expect.fail(), list: () => expect.fail() },
+    recentTransfers: new RecentTransfers(),
+  });
+  await events.list({ customerId, after: 0n, limit: 1 });
+  expect(learnt).toEqual(["NEWUSD"]);
 });

@@ -2,6 +2,7 @@
  * Events: what happened to a customer's money and records, numbered without gaps, each with its object as it was then. They
  * follow from the hash chain (docs/decisions/0036-events.md); here they are read.
  */
+import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { ExecutionId } from "../exchange/execution.ts";
 import { executedAtOf } from "../exchange/execution-id.ts";
@@ -87,6 +88,7 @@ export interface Events {
 
 interface Options {
   readonly database: QueryableWithHistory;
+  readonly catalogue: Pick<Catalogue, "learnMarkets">;
   readonly transfers: Pick<Transfers, "findRecords" | "list">;
   readonly recentTransfers: Pick<RecentTransfers, "find" | "follow">;
 }
@@ -183,6 +185,7 @@ async function withObjects(parts: Parts, customerId: CustomerId, entries: readon
     customerId,
     entries.map(({ entry }) => entry),
   );
+  await parts.catalogue.learnMarkets(objects.flatMap(marketsIn));
   return entries.map(({ entry, at }, place) => ({
     id: eventIdOf(customerId, entry),
     number: entry.number,
@@ -191,6 +194,10 @@ async function withObjects(parts: Parts, customerId: CustomerId, entries: readon
     version: entry.version,
     object: objects[place] as EventObject,
   }));
+}
+
+function marketsIn({ type, value }: EventObject): string[] {
+  return type === "execution" || type === "order" ? [value.market] : [];
 }
 
 // Where events are looked for ----------------------------------------------------------------------------------------

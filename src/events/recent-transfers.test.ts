@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ALL_MARKETS } from "../../test/support/events.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
 import { textRow } from "../ledger/tables.ts";
 import { addedRows } from "../ledger/writer/batch.ts";
@@ -79,7 +80,7 @@ test("the oldest are dropped beyond a number of characters", () => {
 test("the transfers of a customer are kept while somebody waits for its news", () => {
   const recent = new RecentTransfers();
   const database = { rows: async () => [], history: "" };
-  const events = createEvents({ database, transfers: {} as never, recentTransfers: recent });
+  const events = createEvents({ database, catalogue: ALL_MARKETS, transfers: {} as never, recentTransfers: recent });
   const stop = events.onNews(acme as CustomerId, () => undefined);
   recent.add(added(transfer("1")));
   expect(recent.find("1" as Uuid)).toEqual(transfer("1"));

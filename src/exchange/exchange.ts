@@ -148,7 +148,11 @@ export function createExchange(parts: ExchangeParts): Exchange {
     findOrder: (customerId, profileId, id) => findOrder(database, customerId, profileId, id),
     findOrderOfCustomer: (customerId, id) => findOrderOfCustomer(database.commits, customerId, id),
     listOrders: (filter) => listOrders(database, filter),
-    listExecutions: (filter) => listExecutions(database, filter),
+    listExecutions: async (filter) => {
+      const executions = await listExecutions(database, filter);
+      await catalogue.learnMarkets(executions.map(({ market }) => market));
+      return executions;
+    },
     listMarkets: () => listings.get("all"),
     feesOf: (customerId) => fees.feesOf(customerId),
     marketData: createMarketData(parts),

@@ -8,7 +8,7 @@ import { createTransfers } from "../../src/transfers/transfers.ts";
 import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { eventsOf, openMaker, removeOldEvents } from "../support/events.ts";
+import { ALL_MARKETS, eventsOf, openMaker, removeOldEvents } from "../support/events.ts";
 import { startLane } from "../support/movements.ts";
 import { makeSmallBooks, type SmallBooks } from "../verify/small-ledger.ts";
 
@@ -192,7 +192,12 @@ test("a filter by profile reads no objects of others, and a search ends when its
     list: async (filter) => count(await transfers.list(filter)),
     findRecords: async (customer, ids) => count(await transfers.findRecords(customer, ids)),
   };
-  const counted = createEvents({ database, transfers: counting, recentTransfers: new RecentTransfers() });
+  const counted = createEvents({
+    database,
+    catalogue: ALL_MARKETS,
+    transfers: counting,
+    recentTransfers: new RecentTransfers(),
+  });
   const [shop] = [...books.names].find(([, known]) => known === "shop") ?? [];
   const filter = { customerId, after: 0n, limit: 1, profileId: shop };
   expect((await counted.list({ ...filter, limit: 100 })).events.map(named)).toEqual([

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { MarketCode } from "../../src/catalogue/market.ts";
+import { insertMarket, readMarkets } from "../../src/catalogue/store.ts";
 import type { Profile } from "../../src/customers/profiles/profiles.ts";
 import type { ExecutionId } from "../../src/exchange/exchange.ts";
 import { executedAtOf } from "../../src/exchange/execution-id.ts";
+import { must } from "../../src/std/assert.ts";
 import { formatInstant } from "../../src/std/clock.ts";
 import { ask, badField, type ExchangeApi, problem, startExchangeApi } from "../support/exchange/exchange-api.ts";
 
@@ -39,12 +42,19 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-async function insert(id: string, profile: string, customer: string, order: string, account: string | null) {
+async function insert(
+  id: string,
+  profile: string,
+  customer: string,
+  order: string,
+  account: string | null,
+  market = "BTCUSD",
+) {
   const isTaker = BigInt(id) % 2n === 1n;
   await api.db.owner.rows(
     `insert into execution (profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate,
                             account_id, executed_at, slot, batch)
-     values ($1, $2, $3, $4, 'BTCUSD', $5, '0.10000000', '25000', $6, $7, $8, $9, 1, 1)`,
+     values ($1, $2, $3, $4, $10, $5, '0.10000000', '25000', $6, $7, $8, $9, 1, 1)`,
     [
       profile,
       id,
@@ -55,6 +65,7 @@ async function insert(id: string, profile: string, customer: string, order: stri
       isTaker ? "0" : "0.75",
       account,
       timeOf(id),
+      market,
     ],
   );
 }
@@ -162,6 +173,16 @@ test("pages neither miss nor repeat an execution; the last one is marked, even w
   expect(seen).toEqual(IDS);
   expect(cursor).toBe("");
   await api.db.owner.rows("delete from execution where executed_at > $1", [new Date(NEWEST)]);
+});
+
+test("an execution on a market that another process added a moment ago", async () => {
+  const [known] = await readMarkets(api.db.owner);
+  await insertMarket(api.db.owner, { ...must(known, "there are markets"), code: "NEWUSD" as MarketCode, number: 99 });
+  const id = idAt(NEWEST, 3);
+  await insert(id, one.id, api.acme.customerId, FIRST_ORDER, null, "NEWUSD");
+  const { items } = await listed("/v2/executions?limit=1");
+  expect(items).toMatchObject([{ execution_id: id, market: "NEWUSD", commission_asset: known?.quote }]);
+  await api.db.owner.rows("delete from execution where market = 'NEWUSD'");
 });
 
 describe("an invalid query is rejected", () => {

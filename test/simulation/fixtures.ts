@@ -38,6 +38,7 @@ export const catalogue: Catalogue = {
   findMarket: (code) => markets.find((market) => market.code === code),
   listAssets: () => assets,
   listMarkets: () => markets,
+  learnMarkets: async () => undefined,
   close: () => undefined,
 };
 

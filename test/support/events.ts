@@ -31,10 +31,13 @@ export async function publishOnce(database: Database): Promise<void> {
   if ((await next()) === "lost") throw new Error("another publisher is at work");
 }
 
+/** The catalogue of a process that knows all markets. */
+export const ALL_MARKETS = { learnMarkets: async () => undefined };
+
 /** Of a process that has published nothing, and read nothing yet. */
 export function eventsOf(database: Database): Events {
   const transfers = createTransfers({ database } as never);
-  return createEvents({ database, transfers, recentTransfers: new RecentTransfers() });
+  return createEvents({ database, catalogue: ALL_MARKETS, transfers, recentTransfers: new RecentTransfers() });
 }
 
 /** Removes what is too old by a clock that is right, for so many hours. */

@@ -3,6 +3,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Market, MarketCode } from "../../catalogue/market.ts";
 import { type Amount, amountOf } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
+import { must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { MarketState } from "../market-state.ts";
 
@@ -19,10 +20,10 @@ export async function listMarkets(database: Queryable, catalogue: Catalogue): Pr
     `select m.code, m.status, b.at as since from market m left join batch b on b.slot = m.slot and b.n = m.batch
       order by m.code`,
   );
-  return rows.flatMap(({ code, status, since }) => {
-    const market = catalogue.findMarket(code);
-    // A market that was just added is listed once this process has reloaded the catalogue.
-    return market === undefined ? [] : [{ market, status, statusSince: since ?? undefined }];
+  await catalogue.learnMarkets(rows.map(({ code }) => code));
+  return rows.map(({ code, status, since }) => {
+    const market = must(catalogue.findMarket(code), "markets are never removed from the catalogue");
+    return { market, status, statusSince: since ?? undefined };
   });
 }
 
