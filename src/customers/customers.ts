@@ -6,9 +6,10 @@ import type { Lane } from "../ledger/writer/lane.ts";
 import { type Database, type Queryable, serverError } from "../postgres/database.ts";
 import { must } from "../std/assert.ts";
 import { type Clock, formatInstant } from "../std/clock.ts";
-import type { IdSource } from "../std/id.ts";
+import type { IdSource, Uuid } from "../std/id.ts";
 import { done, type Result, reject } from "../std/result.ts";
 import type { CustomerId } from "./customer-id.ts";
+import { findCustomerByName, isCreated } from "./operator-queries.ts";
 import { openProfile } from "./profiles/profiles.ts";
 import {
   type Customer,
@@ -32,6 +33,8 @@ export interface Customers {
    * keeps its name.
    */
   ensure(id: CustomerId, name: string, caller: Caller): Promise<Result<Customer, NameTaken>>;
+  /** The same with a new id; a customer of this name whose creation was interrupted is completed. */
+  create(name: string, caller: Caller): Promise<Result<Customer, NameTaken>>;
   rename(id: CustomerId, name: string, caller: Caller): Promise<Result<Customer, NameTaken | "customer_not_found">>;
   /**
    * Disables a customer: its clients get no more tokens, and valid ones are rejected within seconds. Its money and its
@@ -53,14 +56,21 @@ interface Parts {
 }
 
 export function createCustomers({ database, lane, ids, clock }: Parts): Customers {
+  const ensure: Customers["ensure"] = async (id, name, caller) => {
+    const inserted = await unlessNameTaken(insert(database, { id, name, createdAt: clock.now() }, caller));
+    if (inserted.kind === "rejected") return inserted;
+    // The claim on the nickname keeps a retry from creating a second DEFAULT profile.
+    const profile = { customerId: id, nickname: "default", description: undefined };
+    await lane.execute(openProfile(ids.next() as ProfileId, "DEFAULT", clock.now(), profile, caller, "again"));
+    return done(must(await findCustomer(database, id), "a customer that was inserted is there"));
+  };
   return {
-    ensure: async (id, name, caller) => {
-      const inserted = await unlessNameTaken(insert(database, { id, name, createdAt: clock.now() }, caller));
-      if (inserted.kind === "rejected") return inserted;
-      // The claim on the nickname keeps a retry from creating a second DEFAULT profile.
-      const profile = { customerId: id, nickname: "default", description: undefined };
-      await lane.execute(openProfile(ids.next() as ProfileId, "DEFAULT", clock.now(), profile, caller, "again"));
-      return done(must(await findCustomer(database, id), "a customer that was inserted is there"));
+    ensure,
+    create: async (name, caller) => {
+      const made = await ensure(ids.next() as Uuid as CustomerId, name, caller);
+      if (made.kind === "done") return made;
+      const existing = await findCustomerByName(database, name);
+      return existing === undefined || (await isCreated(database, existing)) ? made : ensure(existing.id, name, caller);
     },
     rename: async (id, name, caller) => {
       const changed = await unlessNameTaken(change(database, id, (customer) => ({ ...customer, name }), caller));

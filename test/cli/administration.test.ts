@@ -1,4 +1,5 @@
 /** The operator's customers, profiles, clients and markets: what is made, and how it is listed (docs/customers.md). */
+import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { SLOTS } from "../../src/ledger/writer/slot-chain.ts";
@@ -41,6 +42,29 @@ test("of very many agreements a thousand are listed, and it is said that there a
   expect(stdout.trimEnd().split("\n").at(-1)).toBe("Only the first 1000 agreements are shown.");
   await db.owner.rows("delete from fee_agreement where market = 'LTCUSD'");
   await db.owner.rows("delete from customer where name like 'Many %'");
+});
+
+test("a customer whose creation was interrupted gets no clients and profiles, and is completed by the same command", async () => {
+  const name = "Half & Co";
+  const create = ["customer", "create", "--name", name];
+  const id = randomUUID();
+  await db.owner.rows("insert into customer (id, name, created_at) values ($1, $2, now())", [id, name]);
+  const completed = "complete it with customer create --name 'Half & Co'";
+  const interrupted = `the creation of this customer was interrupted: ${completed}\n`;
+  for (const [group, ...options] of [
+    ["client", "--scopes", "*"],
+    ["profile", "--nickname", "default"],
+  ] as const) {
+    const made = await run([group, "create", "--customer", name, ...options]);
+    expect(made).toEqual({ exitCode: 1, stdout: "", stderr: interrupted });
+  }
+  const made = await recordOf<typeof customer>(...create);
+  expect(made).toEqual({ id, name, created_at: expect.any(String), default_profile_id: expect.any(String) });
+  const { items } = await recordOf<{ items: object[] }>("profile", "list", "--customer", name);
+  expect(items).toMatchObject([{ id: made.default_profile_id, type: "DEFAULT" }]);
+  await recordOf("client", "create", "--customer", name, "--scopes", "*");
+  const taken = "another customer has this name: customer list shows which\n";
+  expect(await run(create)).toEqual({ exitCode: 1, stdout: "", stderr: taken });
 });
 
 test("profiles are listed as they were made, with all that they have, and page by page", async () => {

@@ -20,7 +20,7 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
-import { CUSTOMER_OPTION, getCustomer } from "./customers.ts";
+import { CUSTOMER_OPTION, getCreatedCustomer, getCustomer } from "./customers.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -119,7 +119,7 @@ async function createClient(
   { customer, scopes, from, clientId }: NewClientOptions,
   operator: OperatorCaller,
 ): Promise<CommandResult> {
-  const { id: customerId } = await getCustomer(database, customer);
+  const { id: customerId } = await getCreatedCustomer(database, customer);
   const made = await clients.create({ customerId, scopes, networks: from, clientId }, operator);
   if (made.kind === "rejected") throw new CommandRejected(REJECTIONS[made.rejection]);
   const shown = made.value;

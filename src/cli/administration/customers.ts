@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Customer, type Customers, findCustomer } from "../../customers/customers.ts";
-import { findCustomerByName, findOwner, listCustomers } from "../../customers/operator-queries.ts";
+import { findCustomerByName, findOwner, isCreated, listCustomers } from "../../customers/operator-queries.ts";
 import { findProfile, listProfiles, type Profile } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
@@ -23,6 +23,7 @@ import {
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
 import { hintFor } from "../not-found.ts";
+import { shellWord } from "../shell-word.ts";
 
 const CUSTOMER = "0190d5a4-0000-7000-8000-000000000002";
 const CUSTOMER_ARGUMENT = ["<customer>", "the customer's id or name", readCustomer] as const;
@@ -100,6 +101,14 @@ export async function getCustomer(database: Queryable, reference: CustomerRefere
   throw new CommandRejected(`customer not found: ${reference}${hintFor(reference, names)}`);
 }
 
+/** @throws CommandRejected also when its creation was interrupted: it could not use its clients and profiles. */
+export async function getCreatedCustomer(database: Queryable, reference: CustomerReference): Promise<Customer> {
+  const customer = await getCustomer(database, reference);
+  if (await isCreated(database, customer)) return customer;
+  const command = `customer create --name ${shellWord(customer.name)}`;
+  throw new CommandRejected(`the creation of this customer was interrupted: complete it with ${command}`);
+}
+
 export async function getOwner(database: Queryable, profileId: ProfileId): Promise<CustomerId> {
   const customerId = await findOwner(database, profileId);
   if (customerId === undefined) throw new CommandRejected(`profile not found: ${profileId}`);
@@ -107,8 +116,8 @@ export async function getOwner(database: Queryable, profileId: ProfileId): Promi
 }
 
 function createCustomer(operator: OperatorCaller, { name }: { name: string }) {
-  return withCore(async ({ customers, profiles, ids }) => {
-    const made = await customers.ensure(ids.next() as CustomerId, name, operator);
+  return withCore(async ({ customers, profiles }) => {
+    const made = await customers.create(name, operator);
     if (made.kind === "rejected") throw new CommandRejected(NAME_TAKEN);
     const customer = made.value;
     const { id } = await profiles.getDefault(customer.id);
@@ -149,7 +158,7 @@ function createProfile(
   { customer, nickname, description }: NewProfileOptions,
 ): Promise<CommandResult> {
   return withCore(async ({ database, profiles }) => {
-    const { id: customerId, name } = await getCustomer(database, customer);
+    const { id: customerId, name } = await getCreatedCustomer(database, customer);
     const made = await profiles.create({ customerId, nickname, description }, operator);
     if (made.kind !== "done")
       throw new CommandRejected(`a profile of this customer has or had the nickname ${JSON.stringify(nickname)}`);
