@@ -29,7 +29,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,rejected,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,orders,small-changes,burst,mixed,empty-lines,endless-bodies,empty-parts,filters,walks,fees,candles,deactivations,resets";
+  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,rejected,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,orders,small-changes,burst,mixed,empty-lines,endless-bodies,empty-parts,filters,walks,fees,candles,deactivations,resets,held";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
@@ -77,7 +77,7 @@ try {
   const token = service.customers[0].headers.authorization.slice("Bearer ".length);
   const rows = [];
   for (const kind of values.kinds.split(",")) {
-    rows.push(await attack(service, { kind, port: kind === "empty-parts" ? auth : api, token }));
+    rows.push(await attack(service, { kind, port: kind === "empty-parts" ? auth : api, authPort: auth, token }));
   }
   printTable(
     [
@@ -156,7 +156,7 @@ async function inGroups(count, act) {
   }
 }
 
-async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
+async function attack({ baseUrl, customers, ask }, { kind, port, authPort, token }) {
   const before = await without(baseUrl, customers, kind);
   await ask("memory");
   const idle = (await ask("used")).resident;
@@ -167,7 +167,7 @@ async function attack({ baseUrl, customers, ask }, { kind, port, token }) {
     host: values.wide ? network.ours6 : network.ours,
     wide6: values.wide ? network.wide6 : undefined,
     port,
-    connections,
+    ...(kind === "held" ? { otherPort: authPort, connections: 2 * connections } : { connections }),
     seconds,
     token,
     tls: values.tls,

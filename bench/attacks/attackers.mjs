@@ -3,18 +3,31 @@
  * connections are reopened. Prints its counts as JSON at the end. Started by `attack.mjs`, and targets only the server
  * that it started.
  */
+import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-const { kind, host, port, connections, seconds, token, tls, profile, seller, webhook, wide6 } = JSON.parse(
-  process.argv[2],
-);
+const {
+  kind,
+  host,
+  port,
+  otherPort = port,
+  connections,
+  seconds,
+  token,
+  tls,
+  profile,
+  seller,
+  webhook,
+  wide6,
+} = JSON.parse(process.argv[2]);
 let begun = 0;
 const counts = { opened: 0, closed: 0, rejected: 0, bytesRead: 0 };
 const REOPEN_MS = 20;
 const TRICKLE_MS = 1_000;
 const READ_BYTES = 64;
 const RESET_MS = 100;
+const HELD_MS = 8_000;
 
 const ends = performance.now() + seconds * 1_000;
 const open = new Set();
@@ -107,6 +120,10 @@ const LARGE_BODY = `POST /v2/transfer/platform HTTP/1.1\r\nHost: x\r\n${authoriz
 /** Without a token: a body that never ends. */
 const ENDLESS_BODY =
   "POST /v2/transfer/platform HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n\r\n";
+const longHead = (bytes) =>
+  Array.from({ length: 60 }, (_, i) => `X-${i}: ${randomBytes(bytes / 120).toString("hex")}\r\n`);
+const HELD_PAGE = ask("/v2/transfer/transfers?limit=450", [authorization, ...longHead(58_000)]);
+const HELD_FORM = `POST /oauth2/token HTTP/1.1\r\nHost: x\r\n${longHead(12_000).join("")}Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 16000\r\n\r\n${"a".repeat(15_999)}`;
 const TINY = many(Buffer.from(ask("/x")), 65_536);
 
 /**
@@ -276,6 +293,12 @@ const KINDS = {
     socket.pause().write(PUBLIC_QUERY.repeat(16));
     setTimeout(() => socket.destroy(), RESET_MS);
   },
+  // As much as a connection can hold: on the API's port the longest head and a page that is not read, on the token server's the
+  // longest head and body but for the last byte; again and again.
+  held: (socket, nth) => {
+    socket.pause().write(nth % 2 === 0 ? HELD_FORM : HELD_PAGE);
+    setTimeout(() => socket.destroy(), HELD_MS);
+  },
   "slow-groups": (socket) => read(socket, () => socket.destroy()).write(SLOW_HELLO),
 };
 
@@ -301,7 +324,12 @@ function openOne() {
   const localAddress = wide6 && `${wide6}:${(begun % 65_536).toString(16)}::1`;
   begun += 1;
   const nth = begun;
-  const options = { host, port, allowHalfOpen: true, ...(localAddress && { localAddress }) };
+  const options = {
+    host,
+    port: nth % 2 === 0 ? otherPort : port,
+    allowHalfOpen: true,
+    ...(localAddress && { localAddress }),
+  };
   const isTls = tls && kind !== "slow-groups";
   const socket = isTls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
   socket.on("error", () => undefined);

@@ -39,7 +39,8 @@ type ClientEntry = NonNullable<CustomerEntry["clients"]>[number];
 type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 
 async function applyCustomer({ customers }: BootstrapTargets, id: CustomerId, name: string): Promise<void> {
-  if ((await customers.ensure(id, name, CALLER)).kind === "rejected")
+  const made = await retryWhileUnavailable(() => customers.ensure(id, name, CALLER));
+  if (made.kind === "rejected")
     throw new BootstrapError(
       `customer ${id} of the bootstrap file: another customer is called ${JSON.stringify(name)}`,
     );
@@ -58,7 +59,9 @@ async function applyClient({ clients }: BootstrapTargets, customerId: CustomerId
 async function applyProfile(parts: BootstrapTargets, customerId: CustomerId, entry: ProfileEntry): Promise<void> {
   const { nickname, balances = {} } = entry;
   const wanted = (entry.id ?? idOf("profile", customerId, nickname)) as ProfileId;
-  const outcome = await parts.profiles.ensure({ customerId, nickname, description: undefined }, wanted, CALLER);
+  const outcome = await retryWhileUnavailable(() =>
+    parts.profiles.ensure({ customerId, nickname, description: undefined }, wanted, CALLER),
+  );
   // The customer may already have a profile of this nickname, with another id.
   const profileId = outcome.kind === "exists" ? (outcome.id as ProfileId) : wanted;
   for (const [asset, text] of Object.entries(balances)) await openBalance(parts, customerId, profileId, asset, text);
@@ -98,11 +101,11 @@ async function openBalance(
 const MAX_ATTEMPTS = 10;
 const PAUSE_MS = 200;
 
-/** Two nodes that start at once with the same file may conflict on its opening deposits. The retry finds them made. */
-async function retryWhileUnavailable<Value>(deposit: () => Promise<Value>): Promise<Value> {
+/** Two nodes that start at once with the same file may conflict on what it creates. The retry finds it made. */
+async function retryWhileUnavailable<Value>(step: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await deposit();
+      return await step();
     } catch (error) {
       if (!(error instanceof Unavailable) || attempt === MAX_ATTEMPTS) throw error;
       await pause(PAUSE_MS);

@@ -46,13 +46,13 @@ test("a caller below its fair share finds room, at the expense of the one with t
   expect(cutOff).toHaveLength(5);
 });
 
-test("clients have 128 MiB and callers without a token 64 MiB, each alone half; both have 20 s and a second for 32 KiB", () => {
+test("clients have 64 MiB and callers without a token 32 MiB, each alone half; both have 20 s and a second for 32 KiB", () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const { ofClients, ofUnauthenticated } = createUnsentResponses();
   for (const [answers, half] of [
-    [ofClients, 64 * KIB * KIB],
-    [ofUnauthenticated, 32 * KIB * KIB],
+    [ofClients, 32 * KIB * KIB],
+    [ofUnauthenticated, 16 * KIB * KIB],
   ] as const) {
     answers.add("caller", half - 2_049, () => expect.fail());
     // No more than what would then be left of the room.

@@ -22,11 +22,11 @@ export interface UnsentBounds {
 }
 
 const BOUNDS: UnsentBounds = {
-  most: 128 * 1024 * 1024,
+  most: 64 * 1024 * 1024,
   graceMs: 20_000,
   bytesPerSecond: 32 * 1024,
 };
-const MOST_UNAUTHENTICATED = 64 * 1024 * 1024;
+const MOST_UNAUTHENTICATED = 32 * 1024 * 1024;
 const CHECK_EVERY_MS = 5_000;
 
 /** Responses up to this size are never rejected: problems have to reach their caller, and so do most single records. */
