@@ -64,7 +64,6 @@ const FILTERS = ask(`/v2/transfer/transfers?limit=1&${filters("account_ids")}&${
 /** With a token: a filter that has no index. */
 const WALK = ask("/v2/transfer/transfers?limit=1&type=RTP_DEPOSIT", [authorization]);
 const DEACTIVATION = `PUT /v2/profiles/${profile}/deactivate HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 0\r\n\r\n`;
-/** With a token: an order of the attackers, which fills at once what it can, and rests or not. */
 /** A request of the client with a body. */
 const send = (method, path, body) => {
   const text = JSON.stringify(body);
@@ -85,6 +84,7 @@ const SMALL_CHANGES = [
   () => ask("/v2/webhooks", [authorization]),
 ];
 
+/** With a token: an order of the attackers, which fills at once what it can, and rests or not. */
 const order = (fields) => {
   const body = JSON.stringify({ market: "BTCUSD", side: "SELL", type: "LIMIT", ...fields });
   return `POST /v2/profiles/${seller}/orders HTTP/1.1\r\nHost: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -245,12 +245,12 @@ const KINDS = {
     askAgain(read(socket, noteNewest), nextEvent);
   },
   // Comes, takes the beginning of the first book, and goes.
-  joins: (socket) => {
+  joins: (socket, _, accepted) => {
     socket.write(handshake("/marketdata"));
     let frames = 0;
     read(socket, () => {
       frames += 1;
-      if (frames === 2) socket.resetAndDestroy();
+      if (frames === 2) accepted.resetAndDestroy();
     });
   },
   // An order each six seconds that changes 1,000 levels, and readers of these.
@@ -324,19 +324,15 @@ function openOne() {
   const localAddress = wide6 && `${wide6}:${(begun % 65_536).toString(16)}::1`;
   begun += 1;
   const nth = begun;
-  const options = {
-    host,
-    port: nth % 2 === 0 ? otherPort : port,
-    allowHalfOpen: true,
-    ...(localAddress && { localAddress }),
-  };
+  const to = { host, port: nth % 2 === 0 ? otherPort : port };
   const isTls = tls && kind !== "slow-groups";
-  const socket = isTls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
-  socket.on("error", () => undefined);
+  const accepted = connect({ ...to, allowHalfOpen: true, ...(localAddress && { localAddress }) });
+  const socket = isTls ? connectTls({ socket: accepted, rejectUnauthorized: false }) : accepted;
+  for (const one of [accepted, socket]) one.on("error", () => undefined);
   socket.once(isTls ? "secureConnect" : "connect", () => {
     counts.opened += 1;
     open.add(socket);
-    start(socket, nth);
+    start(socket, nth, accepted);
   });
   socket.once("end", () => socket.destroy());
   socket.once("close", () => {
