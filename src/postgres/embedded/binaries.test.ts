@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   rmSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -103,6 +104,31 @@ asRoot("a copy that another user could have planted is not run", async () => {
     expect(lstatSync(copy).uid).toBe(0);
   }
 });
+
+asRoot("where others have a copy each user makes its own, and one that it cannot replace stops nobody", async () => {
+  const folder = privatePackage();
+  for (const directory of [folder, join(folder, ".."), join(folder, "native")]) chmodSync(directory, 0o755);
+  // The real one finds no libraries in a process that is root beside the user.
+  writeFileSync(join(folder, "native/bin/postgres"), "#!/bin/sh\necho 'postgres (PostgreSQL) 18.4'\n");
+  const shared = freshDirectory(0o1777);
+  const another = freshDirectory(0o1777);
+  const [one, other] = [await preparedBy(1_234, folder, [shared]), await preparedBy(1_235, folder, [shared])];
+  expect(new Set([one, other]).size).toBe(2);
+  expect(readdirSync(shared)).toHaveLength(2);
+  chownSync(join(other, "../.."), 1_234, 1_234);
+  expect((await preparedBy(1_235, folder, [shared, another])).startsWith(another)).toBe(true);
+  expect([readdirSync(shared).length, readdirSync(another).length]).toEqual([2, 1]);
+});
+
+/** The program that a user runs who may not write to the package. */
+async function preparedBy(uid: number, folder: string, places: readonly string[]): Promise<string> {
+  process.seteuid?.(uid);
+  try {
+    return (await prepareBinaries(folder, undefined, places)).postgres;
+  } finally {
+    process.seteuid?.(0);
+  }
+}
 
 asRoot("a place that takes no copy is passed over", async () => {
   const folder = privatePackage();

@@ -118,17 +118,19 @@ function makeLink(source: string, path: string): void {
 async function findOrMakeCopy(folder: string, place: string): Promise<string | undefined> {
   const content = fingerprint(join(folder, "native"));
   const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string };
-  const copy = join(place, `parbook-postgres-${version}-${content.slice(0, 16)}`);
+  // Of each user its own: nobody runs, or can replace, what another one put into a directory for all.
+  const copy = join(place, `parbook-postgres-${version}-${content.slice(0, 16)}-${process.geteuid?.()}`);
   if (isTrustworthy(copy, content)) return copy;
+  let draft: string | undefined;
   try {
-    const draft = await mkdtemp(`${copy}.new-`);
+    draft = await mkdtemp(`${copy}.new-`);
     await cp(join(folder, "native"), draft, { recursive: true, verbatimSymlinks: true });
     openToReaders(draft);
     if (makeLinks(draft)) await moveIntoPlace(draft, copy, content);
-    await rm(draft, { recursive: true, force: true });
   } catch {
     // No space, no permission or no such directory: try the next one.
   }
+  if (draft !== undefined) await rm(draft, { recursive: true, force: true });
   return isTrustworthy(copy, content) ? copy : undefined;
 }
 
@@ -157,7 +159,7 @@ function isTrustworthy(copy: string, content: string): boolean {
 function isOurs(copy: string): boolean {
   const found = lstatSync(copy, { throwIfNoEntry: false });
   if (found === undefined || !found.isDirectory()) return false;
-  return found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
+  return found.uid === process.geteuid?.() && (found.mode & 0o022) === 0;
 }
 
 /** Hashes the programs, and the names and sizes of all other files: this takes only a few ms. */
