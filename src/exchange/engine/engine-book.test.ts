@@ -92,6 +92,20 @@ test("what is to expire by now is out of the book before the rest of a cascade, 
   ]);
 });
 
+test("the rest of a cascade fills none of more orders that are due than a round expires", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 600, { customerId: "bob", expirationDate: NOW });
+  book.restoreStop(STOP);
+  const [first, second] = [1, 2].map(() => book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects);
+  const expired = { kind: "closed", status: "CANCELLED", reason: "expired" };
+  expect(first).toMatchObject(new Array(500).fill(expired));
+  expect(second).toMatchObject([
+    ...new Array(100).fill(expired),
+    { kind: "triggered", order: STOP.id },
+    { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
+  ]);
+});
+
 test("on a halted market a due stop can still be cancelled", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreStop(STOP);

@@ -97,7 +97,8 @@ export class EngineBook {
     const builder = new RoundBuilder();
     const end = this.#book.looked + MAX_LOOKED;
     for (const id of this.#expiries.takeDue(now, MAX_EXPIRIES)) this.#record(builder, this.#book.expire(id));
-    if (work.status === "OPEN" && this.#book.hasDueStops()) {
+    // If more are due than a round expires, the rest of a cascade waits for them as well: it could fill them.
+    if (work.status === "OPEN" && this.#book.hasDueStops() && !this.#expiries.isDue(now)) {
       builder.status = work.status;
       this.#record(builder, this.#book.resumeCascade());
     }
