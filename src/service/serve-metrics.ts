@@ -37,7 +37,7 @@ export async function serveMetrics(
       dataDir,
       certificate,
       embedded: config.databaseUrl === undefined,
-      lastVerify: () => readLastVerify(dataDir),
+      lastVerify: () => readLastVerify(config),
       droppedLogLines,
     },
   });

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -14,12 +14,31 @@ async function directory(): Promise<string> {
 }
 
 test("the last result of verify is read back", async () => {
-  const place = await directory();
-  expect(await readLastVerify(place)).toBeUndefined();
-  await recordVerify(place, { ...LAST, sound: true });
-  await recordVerify(place, LAST);
-  expect(await readLastVerify(place)).toEqual(LAST);
-  expect(await readdir(place)).toEqual(["last-verify.json"]);
+  const dataDir = await directory();
+  const own = { dataDir, databaseUrl: undefined };
+  expect(await readLastVerify(own)).toBeUndefined();
+  await recordVerify(own, { ...LAST, sound: true });
+  await recordVerify(own, LAST);
+  expect(await readLastVerify(own)).toEqual(LAST);
+  expect(await readdir(dataDir)).toEqual(["last-verify.json"]);
+});
+
+test("what verify says of another database is kept apart, whoever connects to it and how", async () => {
+  const dataDir = await directory();
+  const at = (databaseUrl: string) => ({ dataDir, databaseUrl });
+  await recordVerify(at("postgres://parbook:secret@db.example/parbook"), LAST);
+  for (const other of ["db.example/drill", "db.example:5433/parbook", "drill.example/parbook"])
+    await recordVerify(at(`postgres://parbook@${other}`), { ...LAST, sound: true });
+  expect(await readLastVerify(at("postgres://verifier@db.example:5432/parbook?sslmode=verify-full"))).toEqual(LAST);
+  expect(await readLastVerify({ dataDir, databaseUrl: undefined })).toBeUndefined();
+  const texts = await Promise.all((await readdir(dataDir)).map((name) => readFile(join(dataDir, name), "utf8")));
+  expect(texts.map((text) => JSON.parse(text).database).sort()).toEqual([
+    "db.example:5432/drill",
+    "db.example:5432/parbook",
+    "db.example:5433/parbook",
+    "drill.example:5432/parbook",
+  ]);
+  expect(texts.join()).not.toContain("secret");
 });
 
 test("a directory that cannot be written to is ignored, and no file is left behind", async () => {
@@ -27,8 +46,9 @@ test("a directory that cannot be written to is ignored, and no file is left behi
   await mkdir(join(place, "last-verify.json"));
   await writeFile(join(place, "a file"), "");
   for (const unfit of [place, join(place, "a file"), join(place, "nowhere")]) {
-    await recordVerify(unfit, LAST);
-    expect(await readLastVerify(unfit)).toBeUndefined();
+    const verified = { dataDir: unfit, databaseUrl: undefined };
+    await recordVerify(verified, LAST);
+    expect(await readLastVerify(verified)).toBeUndefined();
   }
   expect((await readdir(place)).sort()).toEqual(["a file", "last-verify.json"]);
 });

@@ -1,4 +1,8 @@
-/** The result of the last `parbook verify`, in a file of the data directory, for the service's metrics. */
+/**
+ * The result of the last `parbook verify` of a database, in a file of the data directory, for the service's metrics. Each database
+ * has a file of its own: what verify says of a restored copy says nothing of the one that the service uses.
+ */
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instant } from "../std/clock.ts";
@@ -11,20 +15,40 @@ export interface LastVerify {
   readonly checkpointAt?: Instant | undefined;
 }
 
-const fileIn = (dataDir: string): string => join(dataDir, "last-verify.json");
+export interface VerifiedDatabase {
+  readonly dataDir: string;
+  /** Undefined for the embedded one. */
+  readonly databaseUrl: string | undefined;
+}
+
+/** The same for each user and each way to connect. */
+function nameOf(databaseUrl: string): string {
+  const { hostname, port, pathname } = new URL(databaseUrl);
+  return `${hostname}:${port || "5432"}${pathname}`;
+}
+
+function fileOf({ dataDir, databaseUrl }: VerifiedDatabase): string {
+  if (databaseUrl === undefined) return join(dataDir, "last-verify.json");
+  return join(
+    dataDir,
+    `last-verify-${createHash("sha256").update(nameOf(databaseUrl)).digest("hex").slice(0, 12)}.json`,
+  );
+}
 
 /**
  * Ignores a missing or unwritable directory: a failed write must not hide the result. An alert watches the file's age.
  */
-export async function recordVerify(dataDir: string, last: LastVerify): Promise<void> {
-  const note = { finished_at: last.finishedAt, sound: last.sound, checkpoint_at: last.checkpointAt };
-  await writeAtomically(fileIn(dataDir), `${JSON.stringify(note)}\n`).catch(() => undefined);
+export async function recordVerify(verified: VerifiedDatabase, last: LastVerify): Promise<void> {
+  const { databaseUrl } = verified;
+  const database = databaseUrl === undefined ? "embedded" : nameOf(databaseUrl);
+  const note = { database, finished_at: last.finishedAt, sound: last.sound, checkpoint_at: last.checkpointAt };
+  await writeAtomically(fileOf(verified), `${JSON.stringify(note)}\n`).catch(() => undefined);
 }
 
-/** @returns undefined if it never ran with this data directory */
-export async function readLastVerify(dataDir: string): Promise<LastVerify | undefined> {
+/** @returns undefined if it never ran with this data directory and database */
+export async function readLastVerify(verified: VerifiedDatabase): Promise<LastVerify | undefined> {
   try {
-    const { finished_at, sound, checkpoint_at } = JSON.parse(await readFile(fileIn(dataDir), "utf8"));
+    const { finished_at, sound, checkpoint_at } = JSON.parse(await readFile(fileOf(verified), "utf8"));
     if (typeof finished_at !== "number") return undefined;
     const checkpointAt = typeof checkpoint_at === "number" ? (checkpoint_at as Instant) : undefined;
     return { finishedAt: finished_at as Instant, sound: sound === true, checkpointAt };

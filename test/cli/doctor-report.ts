@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, vi } from "vitest";
 import { systemClock } from "../../src/std/clock.ts";
-import { recordVerify } from "../../src/verify/last-verify.ts";
+import { readLastVerify, recordVerify, type VerifiedDatabase } from "../../src/verify/last-verify.ts";
 import { run } from "./in-process.ts";
 
 /** Of the machine that the tests run on, and of the server that all tests share. */
@@ -27,8 +27,6 @@ export function productionOfEachTest(): { readonly directory: string } {
       PARBOOK_LOG_LEVEL: "fatal",
     };
     for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
-    const now = systemClock.now();
-    await recordVerify(place.directory, { finishedAt: now, sound: true, checkpointAt: now });
   });
   afterEach(async () => {
     vi.restoreAllMocks();
@@ -45,10 +43,19 @@ interface Found {
   readonly accepted: boolean;
 }
 
-/** What the doctor says, and how it exits. */
+/** What a verify with the present settings leaves its result for. */
+export function verified(): VerifiedDatabase {
+  const { PARBOOK_DATA_DIR: dataDir = "", PARBOOK_DATABASE_URL: databaseUrl } = process.env;
+  return { dataDir, databaseUrl };
+}
+
+/** What the doctor says, and how it exits. Where verify did not run before, it has just found the ledger sound. */
 export async function examine(
   hidden = OF_THE_PLACE,
 ): Promise<{ readonly said: string[]; readonly exitCode: number; readonly sound: string[] }> {
+  const now = systemClock.now();
+  if ((await readLastVerify(verified())) === undefined)
+    await recordVerify(verified(), { finishedAt: now, sound: true, checkpointAt: now });
   const { exitCode, stdout } = await run(["doctor", "--json"]);
   const { findings, sound } = JSON.parse(stdout) as { findings: Found[]; sound: string[] };
   const said = findings

@@ -12,7 +12,7 @@ import { missingPgbouncer, startPgbouncer } from "../support/postgres/pgbouncer.
 import { required } from "../support/required.ts";
 import { urlOf } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { examine, productionOfEachTest } from "./doctor-report.ts";
+import { examine, productionOfEachTest, verified } from "./doctor-report.ts";
 import { run } from "./in-process.ts";
 
 const place = productionOfEachTest();
@@ -280,7 +280,7 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
   ["a certificate that ends in eight days: nothing", async () => useCertificate(8), async () => undefined, []],
   [
     "a verify that has found something",
-    () => recordVerify(place.directory, { finishedAt: systemClock.now(), sound: false }),
+    () => recordVerify(verified(), { finishedAt: systemClock.now(), sound: false }),
     async () => undefined,
     ["fatal verify-failed: parbook verify of"],
   ],

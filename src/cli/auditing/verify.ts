@@ -51,11 +51,11 @@ async function verifyLedger({ checkpoint, key, maxAge, json }: VerifyCommandOpti
   const publicKey = key === undefined ? undefined : await readPublicKey(key);
   const signed = checkpoint === undefined ? undefined : await readSigned(checkpoint, publicKey);
   const verifying = (stopping: AbortSignal) =>
-    withFoundation(async (foundation, { dataDir }) => {
+    withFoundation(async (foundation, config) => {
       const { database, clock } = foundation;
       if (signed !== undefined) await checkFits(foundation, checkpoint as string, signed, maxAge);
       const report = await verifyShowing(database, signed?.heads, { quiet: json, stopping });
-      await recordVerify(dataDir, { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at });
+      await recordVerify(config, { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at });
       const coins = await readOutstandingSupply(database);
       return answerOf(report, coins, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
     });

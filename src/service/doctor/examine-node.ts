@@ -35,7 +35,7 @@ export const EXAMINATIONS_OF_MACHINE: readonly OfNode[] = [
     subject: "last verify",
     covers: ["verify-failed", "verify-old", "no-checkpoint"],
     hides: true,
-    find: async ({ config: { dataDir }, now }) => judgeLastVerify(await readLastVerify(dataDir), dataDir, now),
+    find: async ({ config, now }) => judgeLastVerify(await readLastVerify(config), config.dataDir, now),
   },
   { subject: "disk", covers: ["disk"], find: findFullDisk },
   { subject: "files with secrets", covers: ["secret-files"], find: findExposedSecrets },
@@ -111,7 +111,7 @@ const OLDEST_CHECKPOINT_MS = 7 * DAY_MS;
 export function judgeLastVerify(last: LastVerify | undefined, dataDir: string, now: Instant): Finding[] {
   const fix = "run parbook verify every day (docs/checkpoints.md)";
   if (last === undefined)
-    return [finding("verify-old", `parbook verify never ran with PARBOOK_DATA_DIR ${dataDir}`, fix)];
+    return [finding("verify-old", `parbook verify never ran on this database with PARBOOK_DATA_DIR ${dataDir}`, fix)];
   const { finishedAt, sound, checkpointAt } = last;
   if (!sound) {
     const failed = `parbook verify of ${formatInstant(finishedAt)} found differences`;

@@ -195,7 +195,7 @@ const NOW = Date.parse("2026-11-23T06:00:00Z") as Instant;
 const ago = (hours: number): Instant => (NOW - hours * 3_600_000) as Instant;
 const OLD_CHECKPOINT = "no-checkpoint: the last parbook verify compared the checkpoint of 2026-11-16T05:00:00.000Z";
 test.each<[string, LastVerify | undefined, string[]]>([
-  ["that never ran", undefined, ["verify-old: parbook verify never ran with PARBOOK_DATA_DIR /data"]],
+  ["that never ran", undefined, ["verify-old: parbook verify never ran on this database with PARBOOK_DATA_DIR /data"]],
   ["of today", { finishedAt: ago(1), sound: true, checkpointAt: ago(167) }, []],
   [
     "that found differences",
