@@ -1564,6 +1564,19 @@ comment on index ledger_pkey is 'No query: the id is the key.';
 comment on index ledger_has_one_row is 'No query: it allows one row.';
 insert into ledger (id) values (gen_random_uuid());
 
+create table service_mode (
+  mode text not null,
+  only_one boolean not null default true,
+  constraint service_mode_pkey primary key (only_one),
+  constraint mode_is_known check (mode in ('sandbox', 'production')),
+  constraint only_one_is_true check (only_one)
+);
+comment on table service_mode is
+  'The mode of the first service that started on this database, in one row, for good: a sandbox has money that nobody paid in, so '
+  'it never becomes production, and production never becomes a sandbox.';
+comment on column service_mode.mode is 'As PARBOOK_MODE.';
+comment on index service_mode_pkey is 'No query: it allows one row.';
+
 comment on table migration is 'The migrations that were applied to this database.';
 comment on column migration.checksum is 'SHA-256 of the file: a file that was edited afterwards is rejected.';
 comment on index migration_pkey is 'No query: it keeps numbers apart.';

@@ -49,7 +49,8 @@ begin
       ('webhook_disabling', 'select, insert, update'),
       ('access_denial', 'select, insert, delete'),
       ('migration', 'select'),
-      ('ledger', 'select')
+      ('ledger', 'select'),
+      ('service_mode', 'select, insert')
     ) as t(name, privileges)
   loop
     execute format('grant %s on %I to %I', granted.privileges, granted.name, service);

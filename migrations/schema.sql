@@ -1478,6 +1478,19 @@ create table ledger (
 );
 grant select on ledger to service;
 
+-- The mode of the first service that started on this database, in one row, for good: a sandbox has money that nobody
+-- paid in, so it never becomes production, and production never becomes a sandbox.
+create table service_mode (
+  -- As PARBOOK_MODE.
+  mode text not null,
+  only_one boolean default true not null,
+  -- No query: it allows one row.
+  constraint service_mode_pkey PRIMARY KEY (only_one),
+  constraint mode_is_known CHECK ((mode = ANY (ARRAY['sandbox'::text, 'production'::text]))),
+  constraint only_one_is_true CHECK (only_one)
+);
+grant select, insert on service_mode to service;
+
 -- The migrations that were applied to this database.
 create table migration (
   number integer not null,

@@ -11,7 +11,7 @@ import type { Domain } from "./service/api-routes.ts";
 import { applyBootstrap } from "./service/bootstrap/bootstrap.ts";
 import { type BootstrapFile, readBootstrapFile } from "./service/bootstrap/bootstrap-file.ts";
 import { ensureDemoFile } from "./service/bootstrap/demo-file.ts";
-import { rejectDemoClients, rejectSandboxData } from "./service/bootstrap/reject-sandbox-data.ts";
+import { keepMode, rejectDemoClients, rejectSandboxData } from "./service/bootstrap/reject-sandbox-data.ts";
 import { type BuildOptions, type Built, build, sharedServerOptions } from "./service/build-service.ts";
 import type { Config } from "./service/config/config.ts";
 import { type Core, openCore, StartupError } from "./service/core.ts";
@@ -250,6 +250,7 @@ async function bootstrapFrom(config: Config, { ids, database }: Core): Promise<B
     await rejectSandboxData(config.dataDir, own);
     await rejectDemoClients(database);
   }
+  await keepMode(database.commits, config.mode);
   if (own !== undefined || config.mode === "production") return own;
   await makeDataDirectory(config.dataDir);
   return readBootstrapFile(await ensureDemoFile(config.dataDir, ids));

@@ -267,6 +267,27 @@ test("production starts with what is accepted by name, and logs what else is not
   expect(said.join()).not.toContain("one-node");
 });
 
+test("a database stays a sandbox's or production's, as its first start has it", async () => {
+  const settings = { ...PRODUCTION, accepted: new Set(["fsync"]) } as const;
+  const sandbox = await startTestService({ bootstrap: await bootstrapFile(ACME) });
+  await expect(sandbox.another({ ...settings, bootstrap: undefined })).rejects.toThrow(
+    "the database was a sandbox's, with money that nobody paid in: production needs its own database",
+  );
+  await sandbox.another();
+  await sandbox.close();
+
+  const production = await startTestService(settings);
+  await production.customer("Acme");
+  const rows = () => production.db.owner.rows("select name from customer");
+  const before = await rows();
+  await expect(production.another({ mode: "sandbox" })).rejects.toThrow(
+    "the database is production's: set PARBOOK_MODE=production, or give the sandbox a database of its own",
+  );
+  expect(await rows()).toEqual(before);
+  await production.another();
+  await production.close();
+});
+
 test("production rejects addresses that are not safe for sending a secret", async () => {
   const of = (setting: string) =>
     `${setting} must begin with https:// in production: set it, or set PARBOOK_TLS_CERT and PARBOOK_TLS_KEY if there is no TLS proxy, or set PARBOOK_WITHOUT_TLS=http to allow plain HTTP`;

@@ -1,8 +1,10 @@
 /**
- * Keeps sandbox data out of production: its client secrets were printed, and its balances are not backed by money.
+ * Keeps sandbox data out of production: its client secrets were printed, and its balances are not backed by money. And keeps
+ * sandboxes off production's database: they would add such data.
  */
 import { access } from "node:fs/promises";
 import type { Queryable } from "../../postgres/database.ts";
+import type { Config } from "../config/config.ts";
 import { StartupError } from "../core.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 import { DEMO_CLIENT, demoFile } from "./demo-file.ts";
@@ -32,6 +34,18 @@ function clientErrors({ client_id: clientId, client_secret: secret }: BootstrapC
   if (PUBLISHED.has(secret)) return [`${client} has a secret published in the documentation`];
   if (secret.length >= SHORTEST_SECRET) return [];
   return [`${client} has a secret of fewer than ${SHORTEST_SECRET} characters, which is guessable`];
+}
+
+const OF_ANOTHER_MODE = {
+  sandbox: "the database is production's: set PARBOOK_MODE=production, or give the sandbox a database of its own",
+  production: "the database was a sandbox's, with money that nobody paid in: production needs its own database",
+} as const satisfies Record<Config["mode"], string>;
+
+/** The first start decides for good which mode a database has. @throws StartupError when it has the other one */
+export async function keepMode(database: Queryable, mode: Config["mode"]): Promise<void> {
+  await database.rows("insert into service_mode (mode) values ($1) on conflict do nothing", [mode]);
+  const [kept] = await database.rows<{ mode: Config["mode"] }>("select mode from service_mode");
+  if (kept?.mode !== mode) throw new StartupError(OF_ANOTHER_MODE[mode]);
 }
 
 /** Recognises a sandbox database by its live demo clients. */
