@@ -63,9 +63,7 @@ const FILTERS = ask(`/v2/transfer/transfers?limit=1&${filters("account_ids")}&${
 ]);
 /** With a token: a filter that has no index. */
 const WALK = ask("/v2/transfer/transfers?limit=1&type=RTP_DEPOSIT", [authorization]);
-const DEACTIVATIONS = [profile, seller].map(
-  (id) => `PUT /v2/profiles/${id}/deactivate HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 0\r\n\r\n`,
-);
+const DEACTIVATION = `PUT /v2/profiles/${profile}/deactivate HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 0\r\n\r\n`;
 /** A request of the client with a body. */
 const send = (method, path, body) => {
   const text = JSON.stringify(body);
@@ -289,7 +287,7 @@ const KINDS = {
   fees: (socket) => askAgain(socket, ask("/v2/fees", [authorization])),
   candles: (socket) =>
     askAgain(socket, ask("/v2/markets/BTCUSD/historical-prices?increment=ONE_MINUTE", [authorization])),
-  deactivations: (socket, nth) => askAgain(socket, DEACTIVATIONS[nth % 2]),
+  deactivations: (socket) => askAgain(socket, DEACTIVATION),
   // As many requests, and as long, as a connection may have. The responses are not read, so that it ends with a reset.
   resets: (socket) => {
     socket.pause().write(PUBLIC_QUERY.repeat(16));

@@ -2,17 +2,15 @@ import { expect, test } from "vitest";
 import { TESTER } from "../../test/support/movements.ts";
 import { accountRow, profileOf, profileRow, stateOf } from "../../test/support/states.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { type Profile, profileKey, profileTable } from "../customers/profiles/profiles.ts";
-import { accountKey, entry, type ProfileId } from "../ledger/accounts.ts";
+import { profileKey, profileTable } from "../customers/profiles/profiles.ts";
+import { entry, type ProfileId } from "../ledger/accounts.ts";
 import { amountOf } from "../money/amount.ts";
 import { USD } from "../money/asset.ts";
 import type { Instant } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
-import { deactivateCommand, withoutLocksCommand } from "./deactivate-profile.ts";
+import { deactivateCommand, findInactiveCommand } from "./deactivate-profile.ts";
 
 const NOW = 5_000 as Instant;
-const CENT = "0.01";
-const JUST_LESS = "0.009999999999999999";
 const acme = "acme" as CustomerId & string;
 const home = profileOf(acme, { kind: "DEFAULT" });
 
@@ -41,26 +39,21 @@ test("a profile that another request has deactivated meanwhile stays as that has
   expect(decide(stateOf(profileRow(profile), profileRow(home)), NOW)).toEqual(unchanged);
 });
 
-test("what deactivates nothing needs no lock: a profile that is inactive already, or is not empty, or another's", () => {
-  const catalogue = { listAssets: () => [{ code: USD, kind: "fiat", precision: 2 } as const] };
-  const profile = profileOf(acme);
-  const command = withoutLocksCommand({ catalogue }, acme, profile.id, TESTER);
-  expect([command.lock, command.dependsOn]).toEqual([undefined, [profileKey(profile.id), accountKey(profile.id, USD)]]);
-  const decide = (is: Partial<Profile>, account: Parameters<typeof accountRow>[2] = {}) =>
-    command.decide(stateOf(profileRow({ ...profile, ...is }), accountRow(profile, USD, account)), NOW);
-  expect(decide({ status: "INACTIVE" })).toMatchObject({ kind: "done", value: { status: "INACTIVE" }, changes: {} });
-  const notEmpty = { code: "profile_not_empty", profileId: profile.id };
-  const rejected = (rejection: object) => ({ kind: "rejected", rejection });
-  expect(decide({}, { available: CENT })).toEqual(
-    rejected({ ...notEmpty, because: "holds_money", asset: USD, amount: amountOf(CENT) }),
-  );
-  expect(decide({ incomingCount: 1 })).toEqual(rejected({ ...notEmpty, because: "is_recipient" }));
-  expect(decide({ kind: "DEFAULT" })).toEqual(rejected({ ...notEmpty, because: "is_default" }));
-  expect(decide({}, { available: JUST_LESS })).toEqual(rejected({ code: "needs_locks" }));
-  const ofOther = withoutLocksCommand({ catalogue }, "other" as CustomerId & string, profile.id, TESTER);
-  const notFound = { rejection: { code: "profile_not_found", profileId: profile.id } };
-  expect(ofOther.decide(stateOf(profileRow(profile)), NOW)).toMatchObject(notFound);
+test("a profile that is inactive already is found without a lock and without its accounts", () => {
+  const inactive = profileOf(acme, { status: "INACTIVE" });
+  const command = findInactiveCommand(acme, inactive.id, TESTER);
+  expect([command.lock, command.dependsOn]).toEqual([undefined, [profileKey(inactive.id)]]);
+  expect(command.decide(stateOf(profileRow(inactive)), NOW)).toEqual({ kind: "done", value: inactive, changes: {} });
+  const active = profileOf(acme);
+  const ofActive = findInactiveCommand(acme, active.id, TESTER);
+  expect(ofActive.decide(stateOf(profileRow(active)), NOW)).toMatchObject({ rejection: { code: "still_active" } });
+  const notFound = { rejection: { code: "profile_not_found", profileId: inactive.id } };
+  const ofOther = findInactiveCommand("other" as CustomerId & string, inactive.id, TESTER);
+  expect(ofOther.decide(stateOf(profileRow(inactive)), NOW)).toMatchObject(notFound);
 });
+
+const CENT = "0.01";
+const JUST_LESS = "0.009999999999999999";
 
 /** docs/contract/accounts.md#deactivation, rules 1 and 2: USD has two decimals, so a remainder is less than a cent. */
 test.each<[string, Parameters<typeof accountRow>[2], string | undefined]>([

@@ -15,7 +15,7 @@ import {
 } from "../customers/profiles/profiles.ts";
 import { type Account, accountKey, type Journal, type ProfileId, totalOf } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
-import { accept, type Command, type Rejection, type State } from "../ledger/decision.ts";
+import { accept, type Command, type Rejection } from "../ledger/decision.ts";
 import { accountOf } from "../ledger/rejections.ts";
 import { change, type RecordAddition } from "../ledger/tables.ts";
 import { type Amount, unitOf } from "../money/amount.ts";
@@ -36,44 +36,32 @@ export interface ProfileNotEmpty extends Rejection {
   readonly amount?: Amount;
 }
 
-/** The profile is active and seems to be empty: to deactivate it needs locks. */
-interface NeedsLocks extends Rejection {
-  readonly code: "needs_locks";
+/** The profile is active: to deactivate it needs its accounts. */
+interface StillActive extends Rejection {
+  readonly code: "still_active";
 }
 
 /**
  * Deactivates nothing, and so needs no lock: a caller that repeats its requests makes nobody wait.
  * @returns the profile if it is inactive
  */
-export function withoutLocksCommand(
-  { catalogue }: { catalogue: Pick<Catalogue, "listAssets"> },
+export function findInactiveCommand(
   customerId: CustomerId,
   profileId: ProfileId,
   caller: Caller,
-): Command<Profile, ProfileNotFound | ProfileNotEmpty | NeedsLocks> {
-  const assets = catalogue.listAssets();
+): Command<Profile, ProfileNotFound | StillActive> {
   return {
     queueKey: customerId,
     caller,
-    dependsOn: [profileKey(profileId), ...assets.map(({ code }) => accountKey(profileId, code))],
+    dependsOn: [profileKey(profileId)],
     decide: (state) => {
       const profile = state.get(profileTable, profileId);
       if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
       // A retry succeeds: there is no ref_id to look up the first outcome by.
-      if (profile.status === "INACTIVE") return accept(profile, {});
-      const empty = checkEmpty(profile, heldBy(state, profileId, assets));
-      return empty.kind === "rejected" ? empty : reject({ code: "needs_locks" });
+      return profile.status === "INACTIVE" ? accept(profile, {}) : reject({ code: "still_active" });
     },
   };
 }
-
-interface Held {
-  readonly asset: Asset;
-  readonly account: Account | undefined;
-}
-
-const heldBy = (state: State, profileId: ProfileId, assets: readonly Asset[]): readonly Held[] =>
-  assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
 
 export async function deactivateCommand(
   { database, catalogue, ids }: { database: Database; catalogue: Catalogue; ids: IdSource },
@@ -94,7 +82,7 @@ export async function deactivateCommand(
       const profile = state.get(profileTable, profileId);
       if (profile?.customerId !== customerId) return reject(profileNotFound(profileId));
       if (profile.status === "INACTIVE") return accept(profile, {});
-      const held = heldBy(state, profileId, assets);
+      const held = assets.map((asset) => ({ asset, account: accountOf(state, profileId, asset.code) }));
       const empty = checkEmpty(profile, held);
       if (empty.kind === "rejected") return empty;
 
@@ -131,7 +119,10 @@ export async function deactivateCommand(
   };
 }
 
-function checkEmpty(profile: Profile, held: readonly Held[]): Check<ProfileNotEmpty> {
+function checkEmpty(
+  profile: Profile,
+  held: readonly { readonly asset: Asset; readonly account: Account | undefined }[],
+): Check<ProfileNotEmpty> {
   const rejection = { code: "profile_not_empty", profileId: profile.id } as const;
   if (profile.kind === "DEFAULT") return reject({ ...rejection, because: "is_default" });
   for (const { asset, account } of held) {

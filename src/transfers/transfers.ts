@@ -18,7 +18,7 @@ import type { IdSource, Uuid } from "../std/id.ts";
 import { reject } from "../std/result.ts";
 import { findExisting, moveAll, tryMoves } from "./bulk.ts";
 import type { BulkMode, BulkRequest, Existing, ItemOutcome } from "./bulk-rules.ts";
-import { deactivateCommand, type ProfileNotEmpty, withoutLocksCommand } from "./deactivate-profile.ts";
+import { deactivateCommand, findInactiveCommand, type ProfileNotEmpty } from "./deactivate-profile.ts";
 import { findRecords, type Remembered } from "./record-store.ts";
 import {
   type Deposit,
@@ -114,10 +114,10 @@ async function deactivate(
   profileId: ProfileId,
   caller: Caller,
 ): Promise<Outcome<Profile, ProfileNotFound | ProfileNotEmpty>> {
-  const first = await parts.lane.execute(withoutLocksCommand(parts, customerId, profileId, caller));
-  if (first.kind === "done") return first;
-  const { rejection } = first;
-  if (rejection.code !== "needs_locks") return reject(rejection);
+  const inactive = await parts.lane.execute(findInactiveCommand(customerId, profileId, caller));
+  if (inactive.kind === "done") return inactive;
+  const { rejection } = inactive;
+  if (rejection.code !== "still_active") return reject(rejection);
   return parts.lane.execute(await deactivateCommand(parts, customerId, profileId, caller));
 }
 
