@@ -23,6 +23,7 @@ export const NOT_COVERED: Readonly<Record<string, string>> = {
   book_change: "an hour of market data, unlogged; the book is in the orders",
   event_retention: "from which event on there are lists",
   ledger: "a name, which a checkpoint repeats",
+  service_mode: "checked at each start",
   client: "who may call: access, not money",
   client_secret: "digests of secrets, which the service changes and removes",
   customer: "a name for people; whose a profile is, the profile says",
