@@ -245,12 +245,12 @@ const KINDS = {
     askAgain(read(socket, noteNewest), nextEvent);
   },
   // Comes, takes the beginning of the first book, and goes.
-  joins: (socket, _, accepted) => {
+  joins: (socket, _, tcp) => {
     socket.write(handshake("/marketdata"));
     let frames = 0;
     read(socket, () => {
       frames += 1;
-      if (frames === 2) accepted.resetAndDestroy();
+      if (frames === 2) tcp.resetAndDestroy();
     });
   },
   // An order each six seconds that changes 1,000 levels, and readers of these.
@@ -326,13 +326,13 @@ function openOne() {
   const nth = begun;
   const to = { host, port: nth % 2 === 0 ? otherPort : port };
   const isTls = tls && kind !== "slow-groups";
-  const accepted = connect({ ...to, allowHalfOpen: true, ...(localAddress && { localAddress }) });
-  const socket = isTls ? connectTls({ socket: accepted, rejectUnauthorized: false }) : accepted;
-  for (const one of [accepted, socket]) one.on("error", () => undefined);
+  const tcp = connect({ ...to, allowHalfOpen: true, ...(localAddress && { localAddress }) });
+  const socket = isTls ? connectTls({ socket: tcp, rejectUnauthorized: false }) : tcp;
+  for (const one of [tcp, socket]) one.on("error", () => undefined);
   socket.once(isTls ? "secureConnect" : "connect", () => {
     counts.opened += 1;
     open.add(socket);
-    start(socket, nth, accepted);
+    start(socket, nth, tcp);
   });
   socket.once("end", () => socket.destroy());
   socket.once("close", () => {

@@ -9,8 +9,8 @@ import { type Clock, formatInstant } from "../std/clock.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { done, type Result, reject } from "../std/result.ts";
 import type { CustomerId } from "./customer-id.ts";
-import { findCustomerByName, isCreated } from "./operator-queries.ts";
-import { openProfile } from "./profiles/profiles.ts";
+import { findCustomerByName } from "./operator-queries.ts";
+import { hasDefaultProfile, openProfile } from "./profiles/profiles.ts";
 import {
   type Customer,
   findCustomer,
@@ -70,7 +70,8 @@ export function createCustomers({ database, lane, ids, clock }: Parts): Customer
       const made = await ensure(ids.next() as Uuid as CustomerId, name, caller);
       if (made.kind === "done") return made;
       const existing = await findCustomerByName(database, name);
-      return existing === undefined || (await isCreated(database, existing)) ? made : ensure(existing.id, name, caller);
+      if (existing === undefined || (await hasDefaultProfile(database, existing.id))) return made;
+      return ensure(existing.id, name, caller);
     },
     rename: async (id, name, caller) => {
       const changed = await unlessNameTaken(change(database, id, (customer) => ({ ...customer, name }), caller));

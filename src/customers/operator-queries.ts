@@ -22,12 +22,6 @@ export async function findCustomerByName(database: Queryable, name: string): Pro
   return row && customerOf(row);
 }
 
-/** Whether the customer has its DEFAULT profile: without it, its creation was interrupted. */
-export async function isCreated(database: Queryable, { id }: Customer): Promise<boolean> {
-  const found = await database.rows("select 1 from profile where customer_id = $1 and kind = 'DEFAULT'", [id]);
-  return found.length > 0;
-}
-
 /** The names of these customers, by id. */
 export async function readNames(database: Queryable, ids: readonly CustomerId[]): Promise<Map<CustomerId, string>> {
   const rows = await database.rows<Pick<CustomerRow, "id" | "name">>(

@@ -23,7 +23,7 @@ test("the last result of verify is read back", async () => {
   expect(await readdir(dataDir)).toEqual(["last-verify.json"]);
 });
 
-test("what verify says of another database is kept apart, whoever connects to it and how", async () => {
+test("each database has a result of its own, whatever user and options its URL has", async () => {
   const dataDir = await directory();
   const at = (databaseUrl: string) => ({ dataDir, databaseUrl });
   await recordVerify(at("postgres://parbook:secret@db.example/parbook"), LAST);

@@ -21,27 +21,27 @@ export interface VerifiedDatabase {
   readonly databaseUrl: string | undefined;
 }
 
-/** The same for each user and each way to connect. */
-function nameOf(databaseUrl: string): string {
+const EMBEDDED = "embedded";
+
+/** The same for each user and all options of a URL. */
+function nameOf({ databaseUrl }: VerifiedDatabase): string {
+  if (databaseUrl === undefined) return EMBEDDED;
   const { hostname, port, pathname } = new URL(databaseUrl);
   return `${hostname}:${port || "5432"}${pathname}`;
 }
 
-function fileOf({ dataDir, databaseUrl }: VerifiedDatabase): string {
-  if (databaseUrl === undefined) return join(dataDir, "last-verify.json");
-  return join(
-    dataDir,
-    `last-verify-${createHash("sha256").update(nameOf(databaseUrl)).digest("hex").slice(0, 12)}.json`,
-  );
+function fileOf(verified: VerifiedDatabase): string {
+  const name = nameOf(verified);
+  const digest = createHash("sha256").update(name).digest("hex").slice(0, 12);
+  return join(verified.dataDir, name === EMBEDDED ? "last-verify.json" : `last-verify-${digest}.json`);
 }
 
 /**
  * Ignores a missing or unwritable directory: a failed write must not hide the result. An alert watches the file's age.
  */
 export async function recordVerify(verified: VerifiedDatabase, last: LastVerify): Promise<void> {
-  const { databaseUrl } = verified;
-  const database = databaseUrl === undefined ? "embedded" : nameOf(databaseUrl);
-  const note = { database, finished_at: last.finishedAt, sound: last.sound, checkpoint_at: last.checkpointAt };
+  const { finishedAt, sound, checkpointAt } = last;
+  const note = { database: nameOf(verified), finished_at: finishedAt, sound, checkpoint_at: checkpointAt };
   await writeAtomically(fileOf(verified), `${JSON.stringify(note)}\n`).catch(() => undefined);
 }
 

@@ -55,11 +55,8 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
   const { ledgerId, at } = unwrap(readCheckpoint(await readFile(file, "utf8")));
   // For the metrics of the service.
   const finishedAt = expect.any(Number);
-  expect(await readLastVerify({ dataDir: folder, databaseUrl: urlOf(db) })).toEqual({
-    finishedAt,
-    sound: true,
-    checkpointAt: at,
-  });
+  const verified = { dataDir: folder, databaseUrl: urlOf(db) };
+  expect(await readLastVerify(verified)).toEqual({ finishedAt, sound: true, checkpointAt: at });
   const unsigned = await run(["verify", "--checkpoint", file]);
   expect([unsigned.exitCode, unsigned.stdout.trimEnd().split("\n").slice(-2)]).toEqual([
     0,
@@ -93,11 +90,7 @@ test("a checkpoint is contained in the later ledger, or both commands say what i
     ),
   );
   expect(stdout).not.toContain("ends before");
-  expect(await readLastVerify({ dataDir: folder, databaseUrl: urlOf(db) })).toEqual({
-    finishedAt,
-    sound: false,
-    checkpointAt: at,
-  });
+  expect(await readLastVerify(verified)).toEqual({ finishedAt, sound: false, checkpointAt: at });
 
   // As after a restore to a moment before it.
   const lost = [{ slot: 1, n: 1_000_000n, hash: Buffer.alloc(32) }];

@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { type Customer, type Customers, findCustomer } from "../../customers/customers.ts";
-import { findCustomerByName, findOwner, isCreated, listCustomers } from "../../customers/operator-queries.ts";
-import { findProfile, listProfiles, type Profile } from "../../customers/profiles/profiles.ts";
+import { findCustomerByName, findOwner, listCustomers } from "../../customers/operator-queries.ts";
+import { findProfile, hasDefaultProfile, listProfiles, type Profile } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { Queryable } from "../../postgres/database.ts";
@@ -104,7 +104,7 @@ export async function getCustomer(database: Queryable, reference: CustomerRefere
 /** @throws CommandRejected also when its creation was interrupted: it could not use its clients and profiles. */
 export async function getCreatedCustomer(database: Queryable, reference: CustomerReference): Promise<Customer> {
   const customer = await getCustomer(database, reference);
-  if (await isCreated(database, customer)) return customer;
+  if (await hasDefaultProfile(database, customer.id)) return customer;
   const command = `customer create --name ${shellWord(customer.name)}`;
   throw new CommandRejected(`the creation of this customer was interrupted: complete it with ${command}`);
 }

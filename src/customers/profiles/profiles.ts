@@ -23,7 +23,7 @@ import {
 } from "./store.ts";
 
 export type { Profile, ProfileFilter } from "./store.ts";
-export { findDefaultProfile, findProfile, listProfiles, profileTable } from "./store.ts";
+export { findDefaultProfile, findProfile, hasDefaultProfile, listProfiles, profileTable } from "./store.ts";
 
 /** The caller has no such profile, or it is not active. */
 export interface ProfileNotFound extends Rejection {

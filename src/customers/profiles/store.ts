@@ -68,7 +68,13 @@ export async function findProfile(
   return row && profileTable.read(row);
 }
 
-/** Every customer has one, from its creation. */
+/** False only while the customer is being created, or if its creation was interrupted. */
+export async function hasDefaultProfile(database: Queryable, customerId: CustomerId): Promise<boolean> {
+  const found = await database.rows("select 1 from profile where customer_id = $1 and kind = 'DEFAULT'", [customerId]);
+  return found.length > 0;
+}
+
+/** Every customer has one once it is created (`hasDefaultProfile`). */
 export async function findDefaultProfile(database: Queryable, customerId: CustomerId): Promise<Profile> {
   const [row] = await database.rows<SqlRecord>(
     `select ${COLUMNS} from profile where customer_id = $1 and kind = 'DEFAULT'`,
