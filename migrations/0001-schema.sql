@@ -105,9 +105,9 @@ create type order_status as enum (
   'PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
 comment on type order_status is
   'PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order '
-  'that waits for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never '
-  'changes again. EXPIRED is reserved, no order has it: at its expiration_date an order becomes CANCELLED, with the '
-  'cancel_reason expired.';
+  'that waits for its stop price, or an order that meets many others and is between two parts of its execution. '
+  'OPEN: rests on the book. The other four are closed, and a closed order never changes again. EXPIRED is reserved, '
+  'no order has it: at its expiration_date an order becomes CANCELLED, with the cancel_reason expired.';
 
 create type order_side as enum ('BUY', 'SELL');
 
@@ -988,7 +988,7 @@ create table orders (
   constraint filled_gross_not_negative check (filled_gross >= 0),
   constraint held_not_negative check (held >= 0),
   constraint triggered_only_at_stop_price check (not is_triggered or stop_price is not null),
-  constraint submitted_waits_for_stop_price check (status <> 'SUBMITTED' or (stop_price is not null and not is_triggered)),
+  constraint submitted_was_taken check (status <> 'SUBMITTED' or sequence is not null),
   constraint open_has_its_place check (status <> 'OPEN' or (sequence is not null and priority is not null)),
   constraint filled_in_full check (status <> 'FILLED' or (filled > 0 and (base_amount is null or filled = base_amount))),
   constraint rejected_has_filled_nothing check (status <> 'REJECTED' or filled = 0),
@@ -1077,12 +1077,12 @@ create table booked_order (
   base_amount amount,
   filled amount not null,
   constraint booked_order_pkey primary key (market, id),
-  constraint rests_or_waits_for_its_stop_price check (status in ('OPEN', 'SUBMITTED'))
+  constraint rests_waits_or_executes check (status in ('OPEN', 'SUBMITTED'))
 ) with (fillfactor = 80);
 comment on table booked_order is
-  'The orders that are in an engine''s book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. '
-  'Derived from orders, like pending_order, with what is needed of the OPEN ones to restore and to read the book; of '
-  'SUBMITTED ones an engine reads orders, too.';
+  'The orders that are in an engine''s book: OPEN, on the order book, or SUBMITTED, waiting for their stop price or '
+  'between two parts of their execution. Derived from orders, like pending_order, with what is needed of the OPEN '
+  'ones to restore and to read the book; of SUBMITTED ones an engine reads orders, too.';
 comment on column booked_order.version is 'The order''s version.';
 comment on index booked_order_pkey is 'The orders of a market, when an engine starts; and the row of an order that changes.';
 create index booked_order_customer on booked_order (customer_id, id);

@@ -96,9 +96,9 @@ create type external_transfer_status as enum ('requested', 'approved', 'sent', '
 create type conversion_status as enum ('CREATED', 'SETTLED', 'CANCELLED');
 
 -- PENDING_SUBMISSION: funds are held, and the engine of the market has not taken it yet. SUBMITTED: a stop order that
--- waits for its stop price. OPEN: rests on the book. The other four are closed, and a closed order never changes again.
--- EXPIRED is reserved, no order has it: at its expiration_date an order becomes CANCELLED, with the cancel_reason
--- expired.
+-- waits for its stop price, or an order that meets many others and is between two parts of its execution. OPEN: rests
+-- on the book. The other four are closed, and a closed order never changes again. EXPIRED is reserved, no order has it:
+-- at its expiration_date an order becomes CANCELLED, with the cancel_reason expired.
 create type order_status as enum ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN', 'FILLED', 'CANCELLED', 'REJECTED', 'EXPIRED');
 
 create type order_side as enum ('BUY', 'SELL');
@@ -977,7 +977,7 @@ create table orders (
   constraint rejected_has_reason CHECK (((status = 'REJECTED'::order_status) = (reject_reason IS NOT NULL))),
   constraint stop_price_above_zero CHECK (((stop_price)::numeric > (0)::numeric)),
   constraint stop_price_fits_type CHECK (((stop_price IS NOT NULL) = (type = ANY (ARRAY['STOP_MARKET'::order_type, 'STOP_LIMIT'::order_type])))),
-  constraint submitted_waits_for_stop_price CHECK (((status <> 'SUBMITTED'::order_status) OR ((stop_price IS NOT NULL) AND (NOT is_triggered)))),
+  constraint submitted_was_taken CHECK (((status <> 'SUBMITTED'::order_status) OR (sequence IS NOT NULL))),
   constraint time_in_force_fits_type CHECK (
 CASE
     WHEN (type = 'MARKET'::order_type) THEN (time_in_force = 'IOC'::time_in_force)
@@ -1012,9 +1012,9 @@ create table pending_order (
 );
 grant select, insert, update, delete on pending_order to service;
 
--- The orders that are in an engine's book: OPEN, on the order book, or SUBMITTED, waiting for their stop price. Derived
--- from orders, like pending_order, with what is needed of the OPEN ones to restore and to read the book; of SUBMITTED
--- ones an engine reads orders, too.
+-- The orders that are in an engine's book: OPEN, on the order book, or SUBMITTED, waiting for their stop price or
+-- between two parts of their execution. Derived from orders, like pending_order, with what is needed of the OPEN ones
+-- to restore and to read the book; of SUBMITTED ones an engine reads orders, too.
 create table booked_order (
   market code not null,
   id uuid not null,
@@ -1032,7 +1032,7 @@ create table booked_order (
   filled amount not null,
   -- The orders of a market, when an engine starts; and the row of an order that changes.
   constraint booked_order_pkey PRIMARY KEY (market, id),
-  constraint rests_or_waits_for_its_stop_price CHECK ((status = ANY (ARRAY['OPEN'::order_status, 'SUBMITTED'::order_status])))
+  constraint rests_waits_or_executes CHECK ((status = ANY (ARRAY['OPEN'::order_status, 'SUBMITTED'::order_status])))
 ) with (fillfactor=80);
 -- Lists of a customer's open orders: few among all that it ever had.
 CREATE INDEX booked_order_customer ON public.booked_order USING btree (customer_id, id);

@@ -81,6 +81,8 @@ export interface Command<Value, Why extends Rejection, Claimed extends Claim = n
    * Lock its rows before it is decided: for a rule that depends on the absence of rows. `inLockOrder` makes this sound.
    */
   readonly lock?: true;
+  /** What it adds to its batch, in rows that it writes, if these are many more than it depends on. */
+  readonly weight?: number;
   decide(state: State, now: Instant): Decision<Value, Why>;
 }
 

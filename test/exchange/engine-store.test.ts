@@ -3,7 +3,7 @@ import { type Market, type MarketCode, marketOf } from "../../src/catalogue/mark
 import {
   deleteCancels,
   eachOpenOrder,
-  eachWaitingStop,
+  eachSubmittedOrder,
   findOldestWork,
   type OpenOrder,
   readBacklog,
@@ -131,6 +131,6 @@ test("an engine reads what is of its market, the oldest first", async () => {
     { ...simple, id: idOf(1), priority: 9 },
   ]);
   const stops: string[] = [];
-  await eachWaitingStop(db.database, BTCUSD, ({ id }) => stops.push(id));
+  await eachSubmittedOrder(db.database, BTCUSD, ({ id }) => stops.push(id));
   expect(stops).toEqual([idOf(4)]);
 });

@@ -196,14 +196,20 @@ test("commands of others are decided between those that have to lock their rows"
   expect(later).toBeGreaterThan(3);
 });
 
-test("a batch names no more rows and ref_ids than its bound, unless it is one command alone", async () => {
+test.each([
+  ["names no more rows and ref_ids than its bound, unless it is one command alone", {}, "3"],
+  ["takes no more commands than they weigh", { weight: 5 }, "2"],
+])("a batch %s", async (_, heavy, commands) => {
   const { lane, fund } = await start({ bounds: { batchRows: 10 } });
   const [from] = newProfiles(1);
   await fund([from], "100");
   // Three each: two accounts and a ref_id.
   const customerId = newId();
   const sent = Array.from({ length: 12 }, (_, i) =>
-    lane.execute(movement({ from, to: newProfile(), amount: "1", claim: { customerId, refId: String(i) } })),
+    lane.execute({
+      ...movement({ from, to: newProfile(), amount: "1", claim: { customerId, refId: String(i) } }),
+      ...heavy,
+    }),
   );
   await Promise.all(sent);
   const [most] = await db.database.rows(
@@ -212,7 +218,7 @@ test("a batch names no more rows and ref_ids than its bound, unless it is one co
                (select journal_id from posting where owner_id = $1 and amount < 0) group by slot, batch) as batches`,
     [from],
   );
-  expect(most).toEqual({ commands: "3" });
+  expect(most).toEqual({ commands });
 });
 
 test("what waits for locks, is queued or is being committed is reported", async () => {

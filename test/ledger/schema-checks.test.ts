@@ -51,10 +51,7 @@ test.each([
     `update orders set type = 'STOP_LIMIT', stop_price = price, time_in_force = 'IOC' where ${LIMIT}`,
   ],
   ["triggered_only_at_stop_price", `update orders set is_triggered = true where ${LIMIT}`],
-  [
-    "submitted_waits_for_stop_price",
-    `update orders set status = 'SUBMITTED' where status = 'PENDING_SUBMISSION' and ${LIMIT}`,
-  ],
+  ["submitted_was_taken", `update orders set status = 'SUBMITTED' where status = 'PENDING_SUBMISSION' and ${LIMIT}`],
   [
     "open_has_its_place",
     "update orders set status = 'OPEN', sequence = 1, priority = null where status = 'PENDING_SUBMISSION'",

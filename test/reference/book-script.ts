@@ -119,6 +119,8 @@ function printEffect(effect: Effect): string {
       return `${effect.order} waits`;
     case "triggered":
       return `${effect.order} triggers`;
+    case "paused":
+      return `${effect.order} pauses`;
     case "closed":
       return [effect.order, effect.status, effect.reason].filter((word) => word !== undefined).join(" ");
   }

@@ -14,6 +14,7 @@ import {
 import type {
   BookOrder,
   BookOrderId,
+  Executing,
   LimitOrder,
   Lots,
   MarketBuy,
@@ -28,23 +29,28 @@ import type {
   StopOrder,
 } from "../../src/exchange/book/order.ts";
 
-/** What a taker has yet to trade or to spend, and how many orders it may yet meet. */
+/** What a taker has yet to trade or to spend, and how many orders it may yet meet: now, and later. */
 interface Left {
   meets: number;
+  later: number;
   lots: Lots | undefined;
   budget: QuoteUnits | undefined;
+  traded: boolean;
 }
 
 export class NaiveBook {
   resting: RestingOrder[] = [];
   waiting: StopOrder[] = [];
   last: Price | undefined;
+  executing: Executing | undefined;
   effects: Effect[] = [];
   mostMet: number;
+  mostAtOnce: number;
   mostOpen: number;
 
-  constructor({ mostMet, mostOpen }: { mostMet: number; mostOpen: number }) {
+  constructor({ mostMet, mostAtOnce, mostOpen }: { mostMet: number; mostAtOnce: number; mostOpen: number }) {
     this.mostMet = mostMet;
+    this.mostAtOnce = mostAtOnce;
     this.mostOpen = mostOpen;
   }
 
@@ -68,19 +74,23 @@ export class NaiveBook {
     return [...this.resting, ...this.waiting].filter((open) => open.customer === customer).length >= this.mostOpen;
   }
 
-  /** Goes on with a cascade that has become too long for one answer. */
+  /** Goes on with an execution or a cascade that has become too long for one answer. */
   settle(): readonly Effect[] {
     this.effects = [];
+    const executing = this.executing;
+    this.executing = undefined;
+    if (executing !== undefined) this.executePart(executing.order, executing);
     this.triggerDue();
     return this.effects;
   }
 
-  hasDueStops(): boolean {
-    return this.nextDue() !== undefined;
+  isUnfinished(): boolean {
+    return this.executing !== undefined || this.nextDue() !== undefined;
   }
 
   triggerDue(): void {
-    for (let due = this.nextDue(); due !== undefined && this.effects.length < this.mostMet; due = this.nextDue()) {
+    for (let due = this.nextDue(); due !== undefined; due = this.nextDue()) {
+      if (this.executing !== undefined || this.effects.length >= this.mostAtOnce) return;
       const id = due.id;
       this.waiting = this.waiting.filter((stop) => stop.id !== id);
       this.execute(due);
@@ -96,11 +106,15 @@ export class NaiveBook {
   }
 
   has(id: BookOrderId): boolean {
-    return [...this.resting, ...this.waiting].some((order) => order.id === id);
+    return this.open().some((order) => order.id === id);
   }
 
   get size(): number {
-    return this.resting.length + this.waiting.length;
+    return this.open().length;
+  }
+
+  open(): { id: BookOrderId }[] {
+    return [...this.resting, ...this.waiting, ...(this.executing === undefined ? [] : [this.executing.order])];
   }
 
   levels(side: Side): readonly { price: Price; lots: bigint }[] {
@@ -113,7 +127,8 @@ export class NaiveBook {
 
   state(): BookState {
     const stops = [...this.dueFirst("SELL"), ...this.dueFirst("BUY")];
-    return { last: this.last, bids: this.queue("BUY"), asks: this.queue("SELL"), stops };
+    const { last, executing } = this;
+    return { last, bids: this.queue("BUY"), asks: this.queue("SELL"), stops, executing };
   }
 
   stateHash(): string {
@@ -157,19 +172,37 @@ export class NaiveBook {
 
   execute(order: BookOrder): void {
     if ("stopPrice" in order) this.effects.push({ kind: "triggered", order: order.id });
+    this.executePart(order, undefined);
+  }
+
+  /** docs/contract/orders.md#matching, rule 7. */
+  executePart(order: BookOrder, before: Executing | undefined): void {
     switch (order.type) {
       case "POST_ONLY_LIMIT":
         this.postOnly(order);
         break;
       case "LIMIT":
       case "STOP_LIMIT":
-        this.limit(order);
+        this.limit(order, before);
         break;
       case "MARKET":
       case "STOP_MARKET":
-        if (order.side === "BUY") this.marketBuy(order);
-        else this.marketSell(order);
+        if (order.side === "BUY") this.marketBuy(order, before);
+        else this.marketSell(order, before);
     }
+  }
+
+  leftOf(order: BookOrder, before: Executing | undefined): Left {
+    const most = this.mostMet - (before?.met ?? 0);
+    const meets = Math.min(most, this.mostAtOnce);
+    const traded = before?.hasTraded ?? false;
+    const [lots, budget] = "budget" in order ? [undefined, order.budget] : [order.lots, undefined];
+    return { meets, later: most - meets, lots, budget, traded };
+  }
+
+  pause(order: BookOrder, { meets, later, traded }: Left): void {
+    this.executing = { order, met: this.mostMet - meets - later, hasTraded: traded };
+    this.effects.push({ kind: "paused", order: order.id });
   }
 
   /** docs/contract/orders.md#time-in-force, rule 3, and #self-trade-prevention, rule 3. */
@@ -181,21 +214,25 @@ export class NaiveBook {
     else this.rest(order, order.lots);
   }
 
-  limit(order: LimitOrder | StopLimitOrder): void {
-    const others = this.othersMet(order, this.reachable(order.side, order.price));
-    const offered = others.reduce((sum, maker) => sum + BigInt(maker.lots), 0n);
+  limit(order: LimitOrder | StopLimitOrder, before: Executing | undefined): void {
+    const reachable = this.reachable(order.side, order.price);
+    const offered = this.othersMet(order, reachable.slice(0, this.mostAtOnce)).reduce(
+      (sum, maker) => sum + BigInt(maker.lots),
+      0n,
+    );
     if (order.timeInForce === "FOK" && offered < BigInt(order.lots)) {
       this.effects.push(cancelled(order.id, "fill_or_kill"));
       return;
     }
-    if (others.length > 0 && this.isCollared(order)) {
+    if (before === undefined && this.othersMet(order, reachable).length > 0 && this.isCollared(order)) {
       this.effects.push(rejected(order.id, "price_collar"));
       return;
     }
-    const left: Left = { lots: order.lots, budget: undefined, meets: this.mostMet };
-    for (const maker of this.reachable(order.side, order.price)) this.meet(order, left, maker);
+    const left = this.leftOf(order, before);
+    for (const maker of reachable) this.meet(order, left, maker);
     const isCutOff = this.reachable(order.side, order.price).length > 0;
     if (left.lots === 0) this.effects.push(filledUp(order.id));
+    else if (isCutOff && left.later > 0) this.pause({ ...order, lots: left.lots as Lots }, left);
     else if (order.timeInForce === "IOC") this.effects.push(cancelled(order.id, "immediate_or_cancel"));
     else if (isCutOff) this.effects.push(cancelled(order.id, "too_many_matches"));
     else this.rest(order, left.lots as Lots);
@@ -217,26 +254,28 @@ export class NaiveBook {
   }
 
   /** docs/contract/orders.md#matching, rule 6. */
-  marketSell(order: MarketSell | StopMarketSell): void {
-    if (this.othersMet(order, this.queue("BUY")).length === 0) {
+  marketSell(order: MarketSell | StopMarketSell, before: Executing | undefined): void {
+    if (before === undefined && this.othersMet(order, this.queue("BUY")).length === 0) {
       this.effects.push(rejected(order.id, "no_liquidity"));
       return;
     }
-    const left: Left = { lots: order.lots, budget: undefined, meets: this.mostMet };
+    const left = this.leftOf(order, before);
     for (const maker of this.queue("BUY")) this.meet(order, left, maker);
-    this.effects.push(left.lots === 0 ? filledUp(order.id) : cancelled(order.id, "immediate_or_cancel"));
+    if (left.lots === 0) this.effects.push(filledUp(order.id));
+    else if (this.queue("BUY").length > 0 && left.later > 0) this.pause({ ...order, lots: left.lots as Lots }, left);
+    else this.effects.push(cancelled(order.id, "immediate_or_cancel"));
   }
 
-  marketBuy(order: MarketBuy | StopMarketBuy): void {
+  marketBuy(order: MarketBuy | StopMarketBuy, before: Executing | undefined): void {
     const best = this.othersMet(order, this.queue("SELL"))[0];
-    if (best === undefined) {
+    if (before === undefined && best === undefined) {
       this.effects.push(rejected(order.id, "no_liquidity"));
-    } else if (order.budget / BigInt(best.price) < 1n) {
+    } else if (before === undefined && best !== undefined && order.budget / BigInt(best.price) < 1n) {
       this.effects.push(rejected(order.id, "below_one_lot"));
     } else {
-      const left: Left = { lots: undefined, budget: order.budget, meets: this.mostMet };
+      const left = this.leftOf(order, before);
       for (const level of this.levels("SELL")) if (!this.emptyLevel(order, left, level.price)) break;
-      this.closeMarketBuy(order, left.budget as QuoteUnits);
+      this.closeMarketBuy(order, left);
     }
   }
 
@@ -257,10 +296,12 @@ export class NaiveBook {
   }
 
   /** docs/contract/orders.md#matching, rule 4. */
-  closeMarketBuy(order: MarketBuy | StopMarketBuy, left: QuoteUnits): void {
-    const fills = this.effects.filter((effect) => effect.kind === "filled");
-    const best = this.queue("SELL")[0] ?? fills[fills.length - 1];
-    if (left < BigInt((best as { price: Price }).price)) this.effects.push(filledUp(order.id));
+  closeMarketBuy(order: MarketBuy | StopMarketBuy, left: Left): void {
+    const budget = left.budget as QuoteUnits;
+    const ask = this.queue("SELL")[0]?.price;
+    const pays = (price: Price | undefined) => price !== undefined && budget >= BigInt(price);
+    if (pays(ask) && left.later > 0) this.pause({ ...order, budget }, left);
+    else if (left.traded && !pays(ask ?? this.last)) this.effects.push(filledUp(order.id));
     else this.effects.push(cancelled(order.id, "immediate_or_cancel"));
   }
 
@@ -274,6 +315,7 @@ export class NaiveBook {
 
   fill(taker: BookOrder, left: Left, maker: RestingOrder, lots: Lots): void {
     const cost = (BigInt(maker.price) * BigInt(lots)) as QuoteUnits;
+    left.traded = true;
     if (left.lots !== undefined) left.lots = (left.lots - lots) as Lots;
     if (left.budget !== undefined) left.budget = (left.budget - cost) as QuoteUnits;
     const makerLotsLeft = (maker.lots - lots) as Lots;
@@ -314,6 +356,7 @@ export class NaiveBook {
   cancelNow(id: BookOrderId, reason: CancelReason): void {
     this.resting = this.resting.filter((order) => order.id !== id);
     this.waiting = this.waiting.filter((stop) => stop.id !== id);
+    if (this.executing?.order.id === id) this.executing = undefined;
     this.effects.push(cancelled(id, reason));
   }
 }

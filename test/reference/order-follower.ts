@@ -48,6 +48,7 @@ export class OrderFollower {
   expectSameOrders(book: Book): void {
     const state = book.state();
     const resting = [...state.bids, ...state.asks];
+    assert(state.executing === undefined, "no order is left executing");
     assert(this.#open.size === resting.length + state.stops.length, "the book holds the orders that are open");
     for (const order of resting) {
       const followed = this.#get(order.id);
@@ -73,6 +74,9 @@ export class OrderFollower {
         break;
       case "triggered":
         this.#trigger(this.#get(effect.order));
+        break;
+      case "paused":
+        assert(this.#get(effect.order).place === "executing", "an order that pauses is executing");
         break;
       case "filled":
         this.#fill(effect);

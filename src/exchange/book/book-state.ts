@@ -1,4 +1,4 @@
-import type { Price, RestingOrder, StopOrder } from "./order.ts";
+import type { BookOrder, Executing, Price, RestingOrder, StopOrder } from "./order.ts";
 
 /** The complete state of an order book. Two books in the same state behave identically. */
 export interface BookState {
@@ -8,6 +8,7 @@ export interface BookState {
   readonly asks: readonly RestingOrder[];
   /** The sells, then the buys, each in trigger order. */
   readonly stops: readonly StopOrder[];
+  readonly executing: Executing | undefined;
 }
 
 /** 16 hex digits that reveal when two books have diverged. Not cryptographic. */
@@ -16,7 +17,8 @@ export function hashState(state: BookState): string {
     state.last ?? null,
     state.bids.map(restingFields),
     state.asks.map(restingFields),
-    state.stops.map(stopFields),
+    state.stops.map(orderFields),
+    executingFields(state.executing),
   ];
   return fingerprint(JSON.stringify(content));
 }
@@ -25,18 +27,22 @@ function restingFields(order: RestingOrder): unknown[] {
   return [order.id, order.customer, order.side, order.price, order.lots, order.priority];
 }
 
-function stopFields(stop: StopOrder): unknown[] {
+function orderFields(order: BookOrder): unknown[] {
   return [
-    stop.id,
-    stop.customer,
-    stop.sequence,
-    stop.type,
-    stop.side,
-    stop.timeInForce,
-    stop.stopPrice,
-    "price" in stop ? stop.price : null,
-    "budget" in stop ? `quote ${stop.budget}` : stop.lots,
+    order.id,
+    order.customer,
+    order.sequence,
+    order.type,
+    order.side,
+    order.timeInForce,
+    "stopPrice" in order ? order.stopPrice : null,
+    "price" in order ? order.price : null,
+    "budget" in order ? `quote ${order.budget}` : order.lots,
   ];
+}
+
+function executingFields(executing: Executing | undefined): unknown[] | null {
+  return executing === undefined ? null : [...orderFields(executing.order), executing.met, executing.hasTraded];
 }
 
 /** Two 32-bit FNV-1a hashes with different offsets and primes. */

@@ -146,7 +146,7 @@ test("a book has an order while it rests or waits", () => {
 
   book.place({ ...stop, id: id("t2") });
   book.restoreLast(price(80));
-  expect(book.resumeCascade()).toMatchObject([{ kind: "triggered" }, { kind: "closed", reason: "no_liquidity" }]);
+  expect(book.resume()).toMatchObject([{ kind: "triggered" }, { kind: "closed", reason: "no_liquidity" }]);
   book.place(limit({ id: id("s2") }));
   expect([book.size, book.has(id("s2")), book.has(id("t2"))]).toEqual([1, true, false]);
 });
@@ -163,14 +163,14 @@ test("restoring neither matches nor triggers, and later orders queue behind", ()
     bids: [{ ...resting, id: id("r2"), side: "BUY", price: price(99) }],
     stops: [stop],
   });
-  expect(book.hasDueStops()).toBe(true);
-  expect(() => book.place(limit({}))).toThrow("the cascade of the last order is finished first");
-  expect(book.resumeCascade()).toMatchObject([
+  expect(book.isUnfinished()).toBe(true);
+  expect(() => book.place(limit({}))).toThrow("the last order and its cascade are finished first");
+  expect(book.resume()).toMatchObject([
     { kind: "triggered", order: "t1" },
     { kind: "filled", maker: "r2", price: 99 },
     { kind: "closed", order: "t1" },
   ]);
-  expect(book.hasDueStops()).toBe(false);
+  expect(book.isUnfinished()).toBe(false);
   expect(book.place(limit({}))).toMatchObject([{ kind: "rested", priority: 8 }]);
 });
 

@@ -90,7 +90,7 @@ test("a cascade is cut off when its stops have looked at many orders", () => {
   const stops = [1, 2, 3].map((number) => stopSell(`s${number}`, number));
   const book = bookOf({ maxMet: 10, maxLooked: 15 }, ...own, bid("o1", { customer: "bob" }), ...stops);
   book.restoreLast(100 as Price);
-  const triggered = () => book.resumeCascade().flatMap((effect) => (effect.kind === "triggered" ? effect.order : []));
+  const triggered = () => book.resume().flatMap((effect) => (effect.kind === "triggered" ? effect.order : []));
   expect([triggered(), triggered(), triggered()]).toEqual([["s1", "s2"], ["s3"], []]);
   expect(book.looked).toBe(30);
 });
@@ -127,7 +127,7 @@ const LEAVES: Record<string, (book: Book) => void> = {
   "a self-trade": (book) => book.place(ask("x1", { timeInForce: "IOC" })),
   "a triggered stop": (book) => {
     book.restoreLast(50 as Price);
-    book.resumeCascade();
+    book.resume();
   },
 };
 for (const [name, leave] of Object.entries(LEAVES)) {

@@ -67,6 +67,12 @@ export interface Triggered {
   readonly order: BookOrderId;
 }
 
+/** The order has met as many orders as it may at once, and goes on with the next part. */
+export interface Paused {
+  readonly kind: "paused";
+  readonly order: BookOrderId;
+}
+
 /** The last effect of every order, exactly once. The rest of its hold is released. */
 export type Closed = { readonly kind: "closed"; readonly order: BookOrderId } & (
   | { readonly status: "FILLED"; readonly reason: undefined }
@@ -74,7 +80,7 @@ export type Closed = { readonly kind: "closed"; readonly order: BookOrderId } & 
   | { readonly status: "REJECTED"; readonly reason: RejectReason }
 );
 
-export type Effect = Filled | Rested | Untriggered | Triggered | Closed;
+export type Effect = Filled | Rested | Untriggered | Triggered | Paused | Closed;
 
 export const filledUp = (order: BookOrderId): Closed => ({
   kind: "closed",

@@ -99,6 +99,15 @@ export interface RestingOrder {
   readonly priority: number;
 }
 
+/** An order that has met as many orders as it may at once. It goes on before anything else is placed or triggered. */
+export interface Executing {
+  /** With the lots or the budget that are left. */
+  readonly order: BookOrder;
+  /** How many orders it has met so far, or at least so many. */
+  readonly met: number;
+  readonly hasTraded: boolean;
+}
+
 export function isStop(order: BookOrder): order is StopOrder {
   return order.type === "STOP_LIMIT" || order.type === "STOP_MARKET";
 }

@@ -4,11 +4,12 @@
  * so a remainder here is a bug.
  */
 import type { Market } from "../../catalogue/market.ts";
-import { type Amount, mulDiv, unitOf } from "../../money/amount.ts";
+import { type Amount, minus, mulDiv, unitOf, ZERO } from "../../money/amount.ts";
 import { must } from "../../std/assert.ts";
 import type {
   BookOrder,
   BookOrderId,
+  Executing,
   Lots,
   Price,
   QuoteUnits,
@@ -73,6 +74,21 @@ export function bookOrder(market: Market, order: BookableOrder, sequence: Sequen
       return { id, customer, sequence, type, side, timeInForce, stopPrice, budget: budgetOf(market, order) };
     }
   }
+}
+
+/** Converts an order between two parts of its execution. It has met one order at least. */
+export function executingOrder(
+  market: Market,
+  order: BookableOrder & Pick<Order, "filled" | "filledGross">,
+  sequence: Sequence,
+): Executing {
+  const { baseAmount, quoteAmount, filled, filledGross } = order;
+  const left = {
+    ...order,
+    baseAmount: baseAmount && minus(baseAmount, filled),
+    quoteAmount: quoteAmount && minus(quoteAmount, filledGross),
+  };
+  return { order: bookOrder(market, left, sequence), met: 1, hasTraded: filled > ZERO };
 }
 
 const lotsOf = (market: Market, { baseAmount }: BookableOrder): Lots =>

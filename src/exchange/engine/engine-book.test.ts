@@ -53,7 +53,7 @@ const numbered = (number: number) => `0190d5a4-7e1b-7c3d-8a2f-${String(number).p
 
 test("stops that a crash left due trigger before anything else, but not while the market is halted", () => {
   const book = new EngineBook(MARKET, HEAD);
-  book.restoreStop(STOP);
+  book.restoreSubmitted(STOP);
   expect(book.hasDue(NOW)).toBe(true);
   expect(book.run({ status: "HALTED", orders: [], cancels: [] }, NOW).round).toBeUndefined();
   const { round } = book.run({ status: "OPEN", orders: [], cancels: [] }, NOW);
@@ -69,7 +69,7 @@ test("stops that a crash left due trigger before anything else, but not while th
 
 test("a buy stop that a crash left due triggers as well", () => {
   const book = new EngineBook(MARKET, HEAD);
-  book.restoreStop({ ...STOP, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("100") });
+  book.restoreSubmitted({ ...STOP, side: "BUY", baseAmount: undefined, quoteAmount: amountOf("100") });
   expect(book.hasDue(NOW)).toBe(true);
   expect(book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects).toMatchObject([
     { kind: "triggered", order: STOP.id },
@@ -82,8 +82,8 @@ test("what is to expire by now is out of the book before the rest of a cascade, 
   const [bid, late] = [numbered(1), numbered(2)];
   const resting = { id: bid, customerId: "bob", price: 9_000, lots: 10_000, priority: 1, expirationDate: NOW };
   book.restoreOpen({ ...BID, ...resting } as never);
-  book.restoreStop(STOP);
-  book.restoreStop({ ...STOP, id: late, timeInForce: "GTT", expirationDate: NOW, sequence: 2n });
+  book.restoreSubmitted(STOP);
+  book.restoreSubmitted({ ...STOP, id: late, timeInForce: "GTT", expirationDate: NOW, sequence: 2n });
   expect(book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects).toMatchObject([
     { kind: "closed", order: bid, status: "CANCELLED", reason: "expired" },
     { kind: "closed", order: late, status: "CANCELLED", reason: "expired" },
@@ -94,11 +94,11 @@ test("what is to expire by now is out of the book before the rest of a cascade, 
 
 test("the rest of a cascade fills none of more orders that are due than a round expires", () => {
   const book = new EngineBook(MARKET, HEAD);
-  restoreBids(book, 600, { customerId: "bob", expirationDate: NOW });
-  book.restoreStop(STOP);
+  restoreBids(book, 300, { customerId: "bob", expirationDate: NOW });
+  book.restoreSubmitted(STOP);
   const [first, second] = [1, 2].map(() => book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects);
   const expired = { kind: "closed", status: "CANCELLED", reason: "expired" };
-  expect(first).toMatchObject(new Array(500).fill(expired));
+  expect(first).toMatchObject(new Array(200).fill(expired));
   expect(second).toMatchObject([
     ...new Array(100).fill(expired),
     { kind: "triggered", order: STOP.id },
@@ -108,7 +108,7 @@ test("the rest of a cascade fills none of more orders that are due than a round 
 
 test("on a halted market a due stop can still be cancelled", () => {
   const book = new EngineBook(MARKET, HEAD);
-  book.restoreStop(STOP);
+  book.restoreSubmitted(STOP);
   const asked = { profileId: STOP.profileId, orderId: STOP.id, requestedAt: NOW, orderStatus: "SUBMITTED" } as const;
   const cancel = { ...asked, caller: { house: "maker" } } as const;
   const { round, cancels } = book.run({ status: "HALTED", orders: [], cancels: [cancel] }, NOW);
@@ -181,7 +181,7 @@ test("a round ends when its orders have looked at very many resting ones, and th
 test("a customer's 20,001st open order is rejected, after a restart too", () => {
   const book = new EngineBook(MARKET, HEAD);
   restoreBids(book, 19_999, { customerId: "ann" });
-  book.restoreStop({ ...STOP, stopPrice: amountOf("50") });
+  book.restoreSubmitted({ ...STOP, stopPrice: amountOf("50") });
   const other = { ...BID, id: numbered(30_000), customerId: "bob" } as Order;
   const { round } = book.run({ status: "OPEN", orders: [BID, other], cancels: [] }, NOW);
   expect(round?.effects).toMatchObject([
@@ -197,7 +197,7 @@ const TOO_MANY = { kind: "closed", status: "REJECTED", reason: "too_many_open_or
 test("a customer's 1,001st order that is to expire is rejected, in whatever way the others came", () => {
   const book = new EngineBook(MARKET, HEAD);
   restoreBids(book, 998, { customerId: "ann", expirationDate: NOW + 60_000 });
-  book.restoreStop(
+  book.restoreSubmitted(
     gtt(1_000, { type: "STOP_MARKET", side: "SELL", price: undefined, stopPrice: amountOf("50"), sequence: 1n }),
   );
   const orders = [gtt(2_000), gtt(2_001), gtt(2_002, { customerId: "bob" }), { ...BID, id: numbered(2_003) }];
@@ -280,29 +280,29 @@ test("a cancel is carried out before an order of a later time, and after one of 
   expect(round?.taken).toEqual(new Map([1_000, 1_002].map((at, i) => [numbered(at), 2 + i])));
 });
 
-test("a round ends when it has touched 500 orders, or expired as many; the next one goes on", () => {
+test("a round ends when it has 200 effects; the next one goes on", () => {
   const book = new EngineBook(MARKET, HEAD);
-  restoreBids(book, 1_100, { customerId: "ann", expirationDate: NOW });
+  restoreBids(book, 500, { customerId: "ann", expirationDate: NOW });
   const nothing = { status: "OPEN", orders: [], cancels: [] } as const;
   const closed = (at: Instant, work: Parameters<EngineBook["run"]>[0] = nothing) =>
     book.run(work, at).round?.effects.length;
-  expect([1, 2, 3].map(() => closed(NOW))).toEqual([500, 500, 100]);
+  expect([1, 2, 3].map(() => closed(NOW))).toEqual([200, 200, 100]);
   expect([book.size, book.hasDue(NOW)]).toEqual([0, false]);
   const orders = Array.from({ length: 600 }, (_, i) => ({ ...BID, id: numbered(2_000 + i) }) as Order);
-  expect(closed(NOW, { ...nothing, orders })).toBe(500);
-  expect(book.size).toBe(500);
+  expect(closed(NOW, { ...nothing, orders })).toBe(200);
+  expect(book.size).toBe(200);
 });
 
 test("the rest of a cascade comes before the next order, also if it fills a round without many orders", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreOpen({ ...BID, id: numbered(0), customerId: "bob", price: 9_000, lots: 1_000, priority: 1 } as never);
-  for (let i = 1; i <= 400; i += 1)
-    book.restoreStop({ ...STOP, id: numbered(i), baseAmount: amountOf("0.0001"), sequence: BigInt(i) });
+  for (let i = 1; i <= 40; i += 1)
+    book.restoreSubmitted({ ...STOP, id: numbered(i), baseAmount: amountOf("0.0001"), sequence: BigInt(i) });
   const work = { status: "OPEN", orders: [BID], cancels: [] } as const;
   const [first, second] = [1, 2].map(() => book.run(work, NOW).round);
   // Each stop is triggered, filled and closed.
-  expect([first?.taken.size, first?.effects.length, first?.orders.size]).toEqual([0, 1_002, 335]);
-  expect([second?.taken.size, second?.effects.length]).toEqual([1, 3 * 66 + 1]);
+  expect([first?.taken.size, first?.effects.length, first?.orders.size]).toEqual([0, 102, 35]);
+  expect([second?.taken.size, second?.effects.length]).toEqual([1, 3 * 6 + 1]);
   expect(second?.effects.at(-1)).toMatchObject({ kind: "rested", order: BID.id });
 });
 

@@ -8,12 +8,12 @@ import { assert, must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { Book } from "../book/book.ts";
 import { cancelled, rejected } from "../book/command-effect.ts";
-import type { BookOrderId, Price, Sequence, StopOrder } from "../book/order.ts";
+import type { BookOrderId, Price, Sequence } from "../book/order.ts";
 import { isStop } from "../book/order.ts";
 import type { LevelChange } from "../market-feed/book-change.ts";
 import type { MarketHead, MarketState } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
-import { amountOfLots, bookOrder, priceUnits } from "./book-units.ts";
+import { amountOfLots, bookOrder, executingOrder, priceUnits } from "./book-units.ts";
 import { Expiries } from "./expiries.ts";
 import type { HaltRejection, RoundEffect } from "./round-changes.ts";
 import type { CancelRequest, OpenOrder, PendingOrder } from "./store.ts";
@@ -39,11 +39,13 @@ export class StaleBook extends Error {
   override readonly name = "StaleBook";
 }
 
-/** A round ends when it has touched this many orders; the last order may exceed it by all that it matches. */
-const MAX_TOUCHED = 500;
+/**
+ * A round ends when it has this many effects; the last order may exceed it by all that it meets at once. A round is one
+ * batch, and everybody's writes wait for a batch.
+ */
+const MAX_EFFECTS = 200;
 /** A round ends too when the book has looked at this many resting orders: such work leaves no effects to count. */
 const MAX_LOOKED = 100_000;
-const MAX_EXPIRIES = 500;
 /**
  * How many orders of one customer may be to expire: all of them can be due at once, and nothing is matched before the last
  * one is out of the book, because an order that is due must not be filled any more.
@@ -70,12 +72,17 @@ export class EngineBook {
     this.#book.restoreResting({ id, customer, side, price, lots, priority });
   }
 
-  restoreStop(order: Order): void {
+  /** A stop that waits, or an order between two parts of its execution. */
+  restoreSubmitted(order: Order): void {
     this.#enter(order);
     const sequence = Number(must(order.sequence, "an order that was taken has a sequence")) as Sequence;
-    const stop = bookOrder(this.#market, order, sequence);
-    assert(isStop(stop), "only stops wait as SUBMITTED");
-    this.#book.restoreWaiting(stop satisfies StopOrder);
+    if (order.stopPrice !== undefined && !order.isTriggered) {
+      const stop = bookOrder(this.#market, order, sequence);
+      assert(isStop(stop), "only a stop has a stop price");
+      this.#book.restoreWaiting(stop);
+    } else {
+      this.#book.restoreExecuting(executingOrder(this.#market, order, sequence));
+    }
   }
 
   get size(): number {
@@ -87,26 +94,27 @@ export class EngineBook {
     return this.#book.stateHash();
   }
 
-  /** Whether an expiry or the rest of a cascade is due. */
+  /** Whether an expiry, or the rest of an execution or a cascade, is due. */
   hasDue(now: Instant): boolean {
-    return this.#expiries.isDue(now) || this.#book.hasDueStops();
+    return this.#expiries.isDue(now) || this.#book.isUnfinished();
   }
 
   /** Executes what is due, then the backlog in time order. */
   run(work: Work, now: Instant): Plan {
     const builder = new RoundBuilder();
     const end = this.#book.looked + MAX_LOOKED;
-    for (const id of this.#expiries.takeDue(now, MAX_EXPIRIES)) this.#record(builder, this.#book.expire(id));
-    // If more are due than a round expires, the rest of a cascade waits for them as well: it could fill them.
-    if (work.status === "OPEN" && this.#book.hasDueStops() && !this.#expiries.isDue(now)) {
+    for (const id of this.#expiries.takeDue(now, MAX_EFFECTS)) this.#record(builder, this.#book.expire(id));
+    // If more are due than a round expires, what is unfinished waits for them as well: it could fill them.
+    const mayFill = !builder.isFull && !this.#expiries.isDue(now);
+    if (work.status === "OPEN" && this.#book.isUnfinished() && mayFill) {
       builder.status = work.status;
-      this.#record(builder, this.#book.resumeCascade());
+      this.#record(builder, this.#book.resume());
     }
     const placed = new Map(work.orders.map((order) => [order.id, order]));
     for (const step of inTimeOrder(work, placed)) {
-      if (builder.orders.size >= MAX_TOUCHED || this.#book.looked >= end) break;
-      // The rest of a cascade comes before anything else, except on a halted market, which triggers nothing.
-      if (work.status === "OPEN" && this.#book.hasDueStops()) break;
+      if (builder.isFull || this.#book.looked >= end) break;
+      // The rest of an execution or a cascade comes before anything else, except on a halted market, which matches nothing.
+      if (work.status === "OPEN" && this.#book.isUnfinished()) break;
       if (step.order !== undefined) this.#take(builder, step.order, work.status, now);
       else this.#cancel(builder, step.cancel, placed);
     }
@@ -205,6 +213,10 @@ class RoundBuilder {
   readonly cancels: CancelRequest[] = [];
   readonly requestedBy = new Map<OrderId, Caller>();
   status: MarketState["status"] | undefined;
+
+  get isFull(): boolean {
+    return this.effects.length >= MAX_EFFECTS;
+  }
 
   build(head: MarketHead): Round | undefined {
     const { taken, effects, orders, requestedBy, status } = this;

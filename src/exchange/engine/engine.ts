@@ -28,7 +28,7 @@ import { WakeSignal } from "../../std/wake-signal.ts";
 import type { BookChange } from "../market-feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
 import type { RoundEffect } from "./round-changes.ts";
-import { deleteCancels, eachOpenOrder, eachWaitingStop, readBacklog, readCancels } from "./store.ts";
+import { deleteCancels, eachOpenOrder, eachSubmittedOrder, readBacklog, readCancels } from "./store.ts";
 import { type Committed, commitRound, type Round, takeOver } from "./takeover-and-round.ts";
 
 /** For the operator's log. */
@@ -126,7 +126,7 @@ export class Engine {
     this.#work.notify();
   }
 
-  /** Whether an expiry or the rest of a cascade is due. */
+  /** Whether an expiry, or the rest of an execution or a cascade, is due. */
   hasDue(now: Instant): boolean {
     return this.#book?.hasDue(now) ?? false;
   }
@@ -195,7 +195,7 @@ export class Engine {
     this.#publish({ head: outcome.value, orders: [], executions: [] }, []);
     const book = new EngineBook(this.#market, outcome.value);
     await eachOpenOrder(database, this.#market, (order) => book.restoreOpen(order));
-    await eachWaitingStop(database, code, (stop) => book.restoreStop(stop));
+    await eachSubmittedOrder(database, code, (order) => book.restoreSubmitted(order));
     this.#book = book;
     log({ kind: "market_opened", market: code, orders: book.size, ms: clock.now() - startedAt });
   }

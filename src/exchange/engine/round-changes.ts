@@ -112,6 +112,7 @@ class RoundChanges {
         break;
       }
       case "waiting":
+      case "paused":
         this.#change(effect.order).status = "SUBMITTED";
         break;
       case "triggered":

@@ -142,7 +142,12 @@ export function eachOpenOrder(
   return eachRow(database, query, [code, priceDecimals, baseDecimals], (row) => onOrder(readOpenOrder(row)));
 }
 
-export function eachWaitingStop(database: Database, market: MarketCode, onOrder: (stop: Order) => void): Promise<void> {
+/** Stops that wait, and an order between two parts of its execution. */
+export function eachSubmittedOrder(
+  database: Database,
+  market: MarketCode,
+  onOrder: (order: Order) => void,
+): Promise<void> {
   const query = `
     select ${columnsOf(orderTable, "o.")}
       from booked_order b join orders o on o.profile_id = b.profile_id and o.id = b.id

@@ -69,6 +69,11 @@ test("a round is committed if the stored rows are those that the book was built 
   expect(decided({ trading: "20070.01" }).kind).toBe("done");
 });
 
+test("a round weighs more than the rows that it depends on", () => {
+  const { weight, dependsOn } = commitRound(BTCUSD, ROUND, NOW);
+  expect(weight).toBe(dependsOn.length + 3);
+});
+
 test("markets are opened and matched while the ledger admits nothing from customers", async () => {
   const admission = new AdmissionControl(0, 0);
   const admit = (command: Command<unknown, Rejection>) => admission.admit(command, NOW);

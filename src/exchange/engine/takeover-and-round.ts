@@ -84,16 +84,21 @@ export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead,
  */
 const DECIDED_WITHIN_MS = 60_000;
 
+/** Postings, executions and changes in history, of a close at least. */
+const ROWS_OF_AN_EFFECT = 3;
+
 /**
  * Commits what the book has executed, if the stored rows still match the book.
  * @param about the time at which the round is sent
  */
 export function commitRound(market: Market, round: Round, about: Instant): Command<Committed, Stale> {
   const days = daysOf(round, about);
+  const dependsOn = dependenciesOf(market, round, days);
   return {
     queueKey: "house",
     caller: { house: "engine" },
-    dependsOn: dependenciesOf(market, round, days),
+    dependsOn,
+    weight: dependsOn.length + ROWS_OF_AN_EFFECT * round.effects.length,
     decide: (state, now) => {
       const head = state.get(marketHeadTable, market.code);
       if (head === undefined || head.version !== round.head.version || head.fence !== round.head.fence)

@@ -20,7 +20,7 @@ export interface LaneOptions {
 
 export interface LaneBounds {
   readonly batch: number;
-  /** Rows and ref_ids that the commands of a batch name together, unless it is one command alone. */
+  /** What the commands of a batch weigh together, unless it is one command alone: the rows and ref_ids that they name, or more. */
   readonly batchRows: number;
   /** Pending commands, in total and of one customer. Beyond it: `Unavailable`. */
   readonly pending: number;
@@ -35,8 +35,8 @@ export interface LaneBounds {
 
 export const BOUNDS: LaneBounds = {
   batch: 500,
-  // As many as 400 transfers have, and less than two rounds of an engine that close a thousand orders each: what comes behind
-  // such a batch waits for it.
+  // As many as 400 transfers have, and less than two rounds of an engine that are full: what comes behind such a batch waits
+  // for it.
   batchRows: 2_000,
   pending: 10_000,
   pendingPerCustomer: 2_000,

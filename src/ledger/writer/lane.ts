@@ -53,7 +53,7 @@ export class Lane {
   /** Commands that are probably retries, whose rows are being read, are known, or must be locked first. */
   readonly #retries: MicroBatcher<PendingCommand>;
   readonly #reads: MicroBatcher<PendingCommand>;
-  readonly #queue = new RoundRobinQueue<PendingCommand>(rowsOf);
+  readonly #queue = new RoundRobinQueue<PendingCommand>(({ weight }) => weight);
   #toLock: PendingCommand[] = [];
   /** Whether commands that must be locked are next. */
   #isLockTurn = false;
@@ -419,5 +419,3 @@ export class Lane {
     pending.fail(isPassing ? new Unavailable(fault.message) : fault);
   }
 }
-
-const rowsOf = ({ command, claims }: PendingCommand): number => command.dependsOn.length + claims.length;

@@ -33,6 +33,11 @@ export class PendingCommand {
     return this.command.claims ?? NO_CLAIMS;
   }
 
+  /** In rows and ref_ids, of what a batch holds. */
+  get weight(): number {
+    return this.command.weight ?? this.command.dependsOn.length + this.claims.length;
+  }
+
   constructor(command: AnyCommand, deadline: Instant, ends: Callbacks) {
     this.command = command;
     this.deadline = deadline;

@@ -232,10 +232,7 @@ const CHECKS: Readonly<Record<string, readonly Check[]>> = {
     ],
     ["open_has_its_place", (row) => row.status !== "OPEN" || (row.sequence !== null && row.priority !== null)],
     ["rejected_has_filled_nothing", ({ status, filled }) => status !== "REJECTED" || amount(filled) === 0],
-    [
-      "submitted_waits_for_stop_price",
-      (row) => row.status !== "SUBMITTED" || (row.stop_price !== null && row.is_triggered === false),
-    ],
+    ["submitted_was_taken", (row) => row.status !== "SUBMITTED" || row.sequence !== null],
     ["triggered_only_at_stop_price", (row) => row.is_triggered === false || row.stop_price !== null],
   ],
   posting: [

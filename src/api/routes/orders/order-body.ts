@@ -80,7 +80,7 @@ const OrderType = NamedEnum(
 export const OrderStatus = NamedEnum(
   "OrderStatus",
   ORDER_STATUSES,
-  "PENDING_SUBMISSION: stored, with its funds held. SUBMITTED: accepted by the market. OPEN: resting on the order book, possibly partly filled. FILLED, CANCELLED and REJECTED are final. GTT orders at their expiration_date, and IOC and FOK orders that are not completely filled, become CANCELLED. EXPIRED is reserved: no order has it.",
+  "PENDING_SUBMISSION: stored, with its funds held. SUBMITTED: accepted by the market; a stop that waits for its price, or, for a moment, an order that meets more than 100 resting orders. OPEN: resting on the order book, possibly partly filled. FILLED, CANCELLED and REJECTED are final. GTT orders at their expiration_date, and IOC and FOK orders that are not completely filled, become CANCELLED. EXPIRED is reserved: no order has it.",
 );
 
 const ANNOTATED = annotatedBodies(ORDER_ANNOTATIONS);
