@@ -199,8 +199,9 @@ function branchesOf(filter: TransferFilter): Sql[] {
     ...filter,
     statuses: undefined,
     isComplete: true,
-    from: latest(filter.from, updatedFrom && lowestId(updatedFrom)),
-    before: earliest(filter.before, updatedBefore && lowestId(updatedBefore)),
+    // Not `&&`: 1970 began at 0.
+    from: latest(filter.from, updatedFrom === undefined ? undefined : lowestId(updatedFrom)),
+    before: earliest(filter.before, updatedBefore === undefined ? undefined : lowestId(updatedBefore)),
     after:
       after && orderBy === "UPDATED_AT" && instantOf(after.id) < after.updatedAt
         ? lowestId(after.updatedAt)

@@ -41,14 +41,28 @@ test("each database has a result of its own, whatever user and options its URL h
   expect(texts.join()).not.toContain("secret");
 });
 
-test("a directory that cannot be written to is ignored, and no file is left behind", async () => {
+test("why a result could not be stored is told, and no file is left behind", async () => {
   const place = await directory();
   await mkdir(join(place, "last-verify.json"));
   await writeFile(join(place, "a file"), "");
+  const codes = [];
   for (const unfit of [place, join(place, "a file"), join(place, "nowhere")]) {
     const verified = { dataDir: unfit, databaseUrl: undefined };
-    await recordVerify(verified, LAST);
+    codes.push((await recordVerify(verified, LAST)) as { code?: string } | undefined);
     expect(await readLastVerify(verified)).toBeUndefined();
   }
+  expect(codes.map((error) => error?.code)).toEqual(["EISDIR", "ENOTDIR", "ENOENT"]);
   expect((await readdir(place)).sort()).toEqual(["a file", "last-verify.json"]);
+});
+
+test("without room for a second file the result replaces the former one in its place", async () => {
+  const dataDir = await directory();
+  const verified = { dataDir, databaseUrl: undefined };
+  const checkpointAt = LAST.finishedAt;
+  expect(await recordVerify(verified, { ...LAST, sound: true, checkpointAt })).toBeUndefined();
+  // What stands in the way of the draft can be neither removed nor replaced.
+  await mkdir(join(dataDir, `last-verify.json.${process.pid}`, "full"), { recursive: true });
+  const unsound = { finishedAt: (LAST.finishedAt + 1) as Instant, sound: false };
+  expect(await recordVerify(verified, unsound)).toBeUndefined();
+  expect(await readLastVerify(verified)).toEqual({ ...unsound, checkpointAt: undefined });
 });

@@ -3,7 +3,7 @@
  * has a file of its own: what verify says of a restored copy says nothing of the one that the service uses.
  */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Instant } from "../std/clock.ts";
 import { writeAtomically } from "../std/write-atomically.ts";
@@ -37,12 +37,31 @@ function fileOf(verified: VerifiedDatabase): string {
 }
 
 /**
- * Ignores a missing or unwritable directory: a failed write must not hide the result. An alert watches the file's age.
+ * A failed write must not hide the result, so it does not throw.
+ * @returns why the result could not be stored: doctor and alerts then tell the one before
  */
-export async function recordVerify(verified: VerifiedDatabase, last: LastVerify): Promise<void> {
+export async function recordVerify(verified: VerifiedDatabase, last: LastVerify): Promise<Error | undefined> {
   const { finishedAt, sound, checkpointAt } = last;
   const note = { database: nameOf(verified), finished_at: finishedAt, sound, checkpoint_at: checkpointAt };
-  await writeAtomically(fileOf(verified), `${JSON.stringify(note)}\n`).catch(() => undefined);
+  const [file, text] = [fileOf(verified), `${JSON.stringify(note)}\n`];
+  try {
+    await writeAtomically(file, text).catch(() => writeOver(file, text));
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** On a full disk there is no room for a second file, but the first has some. One that is half written is no result. */
+async function writeOver(file: string, text: string): Promise<void> {
+  const former = await open(file, "r+");
+  try {
+    await former.write(text, 0);
+    await former.truncate(Buffer.byteLength(text));
+    await former.sync();
+  } finally {
+    await former.close();
+  }
 }
 
 /** @returns undefined if it never ran with this data directory and database */

@@ -141,3 +141,10 @@ test.each([
 ])("parbook %j is wrong usage", async (argv, why) => {
   expect(await run(argv)).toEqual({ exitCode: 2, stdout: "", stderr: `${why}\n` });
 });
+
+test("verify says when its result cannot be stored", async () => {
+  const nowhere = { ...settings, PARBOOK_DATA_DIR: join(folder, "nowhere") };
+  const { stdout, stderr } = await parbook(nowhere, "verify");
+  expect(stdout).toContain("The ledger is sound.");
+  expect(stderr).toContain("the result could not be stored in PARBOOK_DATA_DIR");
+});

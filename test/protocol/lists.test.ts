@@ -127,6 +127,17 @@ describe("transfers", () => {
       [`created_at.gte=${at}&updated_at.gt=${at}`, false],
       [`created_at.gte=${shifted(at, 5)}&created_at.lte=${shifted(at, -5)}`, false],
       ["created_at.gte=0001-01-01T00:00:00Z&created_at.lte=9999-12-31T23:59:59.999999999Z", true],
+      // The whole second in which times begin, and what is before it.
+      ...["created_at", "updated_at"].flatMap((name): [string, boolean][] =>
+        ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00Z"].flatMap((time) => [
+          [`${name}.gte=${time}`, true],
+          [`${name}.gt=${time}`, true],
+          [`order_by=UPDATED_AT&${name}.gte=${time}`, true],
+          [`${name}.lt=${time}`, false],
+          [`${name}.lte=${time}`, false],
+          [`${name}.eq=${time}`, false],
+        ]),
+      ),
     ];
     for (const [query, isThere] of cases) {
       expect([query, await idsOf(`${LIST}?${one}&${query}`)]).toEqual([query, isThere ? [internal.id] : []]);

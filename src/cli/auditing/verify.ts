@@ -45,6 +45,10 @@ export function addVerify(program: Command): void {
   setAction(verify, verifyLedger);
 }
 
+const NOT_STORED =
+  "the result could not be stored in PARBOOK_DATA_DIR: doctor, metrics and alerts know only of the one before. " +
+  "Make room there, or run verify as the user of the service";
+
 async function verifyLedger({ checkpoint, key, maxAge, json }: VerifyCommandOptions): Promise<CommandResult> {
   if (checkpoint === undefined && (key !== undefined || maxAge !== undefined))
     throw new WrongUsage("--key and --max-age need --checkpoint");
@@ -52,10 +56,12 @@ async function verifyLedger({ checkpoint, key, maxAge, json }: VerifyCommandOpti
   const signed = checkpoint === undefined ? undefined : await readSigned(checkpoint, publicKey);
   const verifying = (stopping: AbortSignal) =>
     withFoundation(async (foundation, config) => {
-      const { database, clock } = foundation;
+      const { database, clock, log } = foundation;
       if (signed !== undefined) await checkFits(foundation, checkpoint as string, signed, maxAge);
       const report = await verifyShowing(database, signed?.heads, { quiet: json, stopping });
-      await recordVerify(config, { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at });
+      const last = { finishedAt: clock.now(), sound: report.sound, checkpointAt: signed?.at };
+      const error = await recordVerify(config, last);
+      if (error !== undefined) log.error({ reason: error.message }, NOT_STORED);
       const coins = await readOutstandingSupply(database);
       return answerOf(report, coins, signed && { checkpoint: signed, signatureChecked: publicKey !== undefined });
     });

@@ -85,8 +85,8 @@ export function executingOrder(
   const { baseAmount, quoteAmount, filled, filledGross } = order;
   const left = {
     ...order,
-    baseAmount: baseAmount && minus(baseAmount, filled),
-    quoteAmount: quoteAmount && minus(quoteAmount, filledGross),
+    baseAmount: baseAmount === undefined ? undefined : minus(baseAmount, filled),
+    quoteAmount: quoteAmount === undefined ? undefined : minus(quoteAmount, filledGross),
   };
   return { order: bookOrder(market, left, sequence), met: 1, hasTraded: filled > ZERO };
 }

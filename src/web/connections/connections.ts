@@ -18,7 +18,7 @@ import { type FloodReason, noteFloodReport, type OnFlood } from "./flood-reports
 import { type Excess, FragmentCounter, hasBody, type Keys } from "./fragmented-requests.ts";
 import { holdReading } from "./held-reads.ts";
 import { stopReadingAtOnce } from "./lingering-close.ts";
-import { OpenConnections, peerOf } from "./open-connections.ts";
+import { OpenConnections, pairOf } from "./open-connections.ts";
 import { ReadsPerTurn } from "./reads-per-turn.ts";
 import { excessive } from "./reject-connection.ts";
 import { boundHandshakes } from "./tls-handshakes.ts";
@@ -81,7 +81,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
   };
   const keysOf = (socket: Socket): Keys => {
     const { remoteAddress = "" } = socket;
-    return isShared(remoteAddress) ? [peerOf(socket)] : networksOf(remoteAddress);
+    return isShared(remoteAddress) ? [pairOf(socket)] : networksOf(remoteAddress);
   };
   const start = startOf(server);
   /** Starts a connection, now or later. @returns why it is dropped instead, if it is */

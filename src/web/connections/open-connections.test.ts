@@ -2,8 +2,25 @@ import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import { noteValidToken, OpenConnections } from "./open-connections.ts";
 
-const socketOf = (address: string, port: number): Socket =>
-  Object.defineProperties(new Socket(), { remoteAddress: { value: address }, remotePort: { value: port } });
+const socketOf = (address: string, port: number, localAddress = "198.51.100.1"): Socket =>
+  Object.defineProperties(new Socket(), {
+    remoteAddress: { value: address },
+    remotePort: { value: port },
+    localAddress: { value: localAddress },
+    localPort: { value: 443 },
+  });
+
+test("connections from one port to two addresses of the server are two", () => {
+  const connections = new OpenConnections(10);
+  const [first, second] = ["198.51.100.1", "198.51.100.2"].map((local) => {
+    const [lower, upper] = [socketOf("192.0.2.1", 40_000, local), socketOf("192.0.2.1", 40_000, local)];
+    expect(connections.add("192.0.2.1", lower, expect.fail)).toBe(true);
+    return { lower, upper };
+  }) as [{ lower: Socket; upper: Socket }, { lower: Socket; upper: Socket }];
+  connections.noteSecure(first.upper);
+  expect(connections.othersOfFlood(first.upper, "192.0.2.1")).toEqual([second.lower]);
+  expect(connections.othersOfFlood(second.lower, "192.0.2.1")).toEqual([first.upper]);
+});
 
 test("a connection whose port was used before is known by it when the former one has closed", () => {
   const connections = new OpenConnections(10);

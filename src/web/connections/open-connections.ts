@@ -43,7 +43,7 @@ export function noteValidToken(socket: Socket, customer: string): void {
 export class OpenConnections {
   readonly #shares: Shares<Open>;
   readonly #open = new Set<Open>();
-  readonly #byPeer = new Map<string, Open>();
+  readonly #byPair = new Map<string, Open>();
 
   constructor(most: number) {
     this.#shares = new Shares(most, MOST_OF_ONE);
@@ -58,18 +58,18 @@ export class OpenConnections {
       idle.carrier.destroy();
       ended(idle.address);
     }
-    const peer = peerOf(socket);
+    const pair = pairOf(socket);
     const open: Open = {
       ...{ address, carrier: socket },
       leave: () => {
         free();
         this.#open.delete(open);
-        if (this.#byPeer.get(peer) === open) this.#byPeer.delete(peer);
+        if (this.#byPair.get(pair) === open) this.#byPair.delete(pair);
       },
     };
     const free = this.#shares.take(address, open);
     this.#open.add(open);
-    this.#byPeer.set(peer, open);
+    this.#byPair.set(pair, open);
     socket.once("close", open.leave);
     return true;
   }
@@ -87,7 +87,7 @@ export class OpenConnections {
 
   /** To be called with the TLS connection after the handshake. */
   noteSecure(carrier: Socket): void {
-    const open = this.#byPeer.get(peerOf(carrier));
+    const open = this.#byPair.get(pairOf(carrier));
     if (open !== undefined) open.carrier = carrier;
   }
 
@@ -96,7 +96,7 @@ export class OpenConnections {
    * the same customer. What they hold would be read next.
    */
   othersOfFlood(socket: Socket, network: string): readonly Socket[] {
-    const own = this.#byPeer.get(peerOf(socket));
+    const own = this.#byPair.get(pairOf(socket));
     const customer = known.get(own?.carrier ?? socket);
     const isOther = ({ carrier }: Open): boolean => known.has(carrier) && known.get(carrier) !== customer;
     return [...this.#open]
@@ -105,5 +105,18 @@ export class OpenConnections {
   }
 }
 
-/** The same for both objects of a TLS connection. */
-export const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+/**
+ * The same for both objects of a TLS connection, and for no other: a client can connect from one port of its own to several
+ * addresses of a server that listens on all.
+ */
+export function pairOf(socket: Socket): string {
+  const remembered = pairs.get(socket);
+  if (remembered !== undefined) return remembered;
+  const { remoteAddress, remotePort, localAddress, localPort } = socket;
+  const pair = `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+  pairs.set(socket, pair);
+  return pair;
+}
+
+/** Node forgets a connection's own address when it closes. */
+const pairs = new WeakMap<Socket, string>();

@@ -12,7 +12,7 @@ import { TrackedResponse } from "./tracked-response.ts";
 const STRANGER = "203.0.113.9";
 
 /** All connections come from one stranger's address. */
-async function startServer(): Promise<{ port: number; dropped: readonly Dropped[] }> {
+async function startServer(host = "127.0.0.1"): Promise<{ port: number; dropped: readonly Dropped[] }> {
   const dropped: Dropped[] = [];
   const options = { ...readCertificate(), maxVersion: "TLSv1.2", ServerResponse: TrackedResponse } as const;
   const server: HttpsServer = createHttpsServer(options, (request, response) => {
@@ -20,7 +20,7 @@ async function startServer(): Promise<{ port: number; dropped: readonly Dropped[
   });
   boundConnections(server, { most: 100, isShared: () => false, onDropped: (some) => dropped.push(some) });
   seeAddress(server, STRANGER);
-  server.listen(0, "127.0.0.1");
+  server.listen(0, host);
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();
@@ -53,6 +53,24 @@ test("a handshake that does not end ends its connection, and blocks its address"
   const again = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
   onTestFinished(() => void again.destroy());
   await once(again.resume(), "close");
+});
+
+test("nor does a handshake that has ended on another of the server's addresses, from the same port, spare one", async () => {
+  const { port, dropped } = await startServer("0.0.0.0");
+  const endless = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.9" }).on("error", () => undefined);
+  onTestFinished(() => void endless.destroy());
+  await once(endless, "connect");
+  const { localPort } = endless;
+  const from = { localAddress: "127.0.0.9", ...(localPort !== undefined && { localPort }) };
+  const secure = connectTls({ port, host: "127.0.0.2", ...from, rejectUnauthorized: false });
+  onTestFinished(() => void secure.destroy());
+  await once(secure, "secureConnect");
+  expect(secure.localPort).toBe(localPort);
+  const record = Buffer.concat([Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(16_384)]);
+  record.set([1, 1, 255, 184, 3, 3], 5);
+  endless.resume().write(Buffer.concat([record, Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(10_000)]));
+  await Promise.all([once(endless, "close"), once(secure.resume(), "close")]);
+  expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "an endless TLS handshake" }]);
 });
 
 test("what is sent after the handshake is not counted as part of it", async () => {

@@ -5,7 +5,7 @@
  */
 import type { Server, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { peerOf } from "./open-connections.ts";
+import { pairOf } from "./open-connections.ts";
 
 const CHECK_MS = 100;
 /** A client's part of a handshake is below 4 KiB; OpenSSL would keep 128 KiB of one that never ends. */
@@ -19,14 +19,14 @@ export function boundHandshakes(server: Server, onTooLong: (socket: Socket) => v
   }, CHECK_MS).unref();
   server.once("close", () => clearInterval(checks));
   server.on("connection", (socket: Socket) => {
-    const peer = peerOf(socket);
-    handshakes.set(peer, socket);
+    const pair = pairOf(socket);
+    handshakes.set(pair, socket);
     socket.once("close", () => {
-      if (handshakes.get(peer) === socket) handshakes.delete(peer);
+      if (handshakes.get(pair) === socket) handshakes.delete(pair);
     });
   });
   server.on("secureConnection", (socket: TLSSocket) => {
-    handshakes.delete(peerOf(socket));
+    handshakes.delete(pairOf(socket));
     socket.disableRenegotiation();
   });
 }
