@@ -56,7 +56,7 @@ export async function recordVerify(verified: VerifiedDatabase, last: LastVerify)
 async function writeOver(file: string, text: string): Promise<void> {
   const former = await open(file, "r+");
   try {
-    await former.write(text, 0);
+    await former.writeFile(text);
     await former.truncate(Buffer.byteLength(text));
     await former.sync();
   } finally {

@@ -46,7 +46,7 @@ export function addVerify(program: Command): void {
 }
 
 const NOT_STORED =
-  "the result could not be stored in PARBOOK_DATA_DIR: doctor, metrics and alerts know only of the one before. " +
+  "the result could not be stored in PARBOOK_DATA_DIR: doctor, metrics and alerts know only of one before it. " +
   "Make room there, or run verify as the user of the service";
 
 async function verifyLedger({ checkpoint, key, maxAge, json }: VerifyCommandOptions): Promise<CommandResult> {

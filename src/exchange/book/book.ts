@@ -5,8 +5,8 @@
  * the same effects. The caller decides when an order expires, and places nothing while the market is halted.
  *
  * An order is in one of four states: waiting for its trigger (stops only), executing (one at most, between two parts),
- * resting on a side, or not in the book. It enters by one command and leaves by its own cancel or expiry, or by a later
- * order.
+ * resting on a side, or not in the book. It enters by one command and leaves by its own next part, cancel or expiry, or by a
+ * later order.
  */
 import { assert } from "../../std/assert.ts";
 import type { LevelTotal, Resting } from "./book-side.ts";

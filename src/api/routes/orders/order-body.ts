@@ -59,7 +59,7 @@ const RejectReason = NamedEnum(
 const CancelReason = NamedEnum(
   "OrderCancelReason",
   ["requested", "expired", "self_trade", "immediate_or_cancel", "fill_or_kill", "too_many_matches"],
-  "Why the order is CANCELLED. requested: by the caller. expired: at its expiration_date. self_trade: a newer order of the same customer reached it. immediate_or_cancel: the remainder of a MARKET or IOC order. fill_or_kill: others did not offer enough. too_many_matches: it met a thousand orders and would still cross.",
+  "Why the order is CANCELLED. requested: by the caller. expired: at its expiration_date. self_trade: a newer order of the same customer reached it. immediate_or_cancel: the remainder of a MARKET or IOC order. fill_or_kill: others did not offer enough, or not within 100 orders. too_many_matches: it met a thousand orders and would still cross.",
 );
 
 export const NamedMarket = Type.String({

@@ -74,7 +74,7 @@ function placeRoute(api: Api, exchange: Exchange): void {
         tags: TAGS,
         summary: "Place an order",
         description:
-          "Holds the funds, stores the order, and submits it to the market. A stored order may be REJECTED: then `reject_reason` says why, and nothing is held. With `await_fill_millis` the response waits for the order to close; a time-out does not affect the order. An order trades with at most a thousand resting orders, a FOK order with a hundred; its remainder is then cancelled. A customer has at most 20,000 open orders on a market, of which 1,000 stops and 1,000 GTT.",
+          "Holds the funds, stores the order, and submits it to the market. A stored order may be REJECTED: then `reject_reason` says why, and nothing is held. With `await_fill_millis` the response waits for the order to close; a time-out does not affect the order. An order meets at most a thousand resting orders; its remainder is then cancelled. A FOK order is filled by at most a hundred. A customer has at most 20,000 open orders on a market, of which 1,000 stops and 1,000 GTT.",
         params: Type.Object({ profile_id: ProfileIdParam }),
         body: NewOrderBody,
         response: {
