@@ -17,6 +17,7 @@
  */
 import type { Database } from "../postgres/database.ts";
 import { LEASE_MS, type Lease, releaseLease, renewLease, takeLease } from "../postgres/leases.ts";
+import { asError } from "../std/as-error.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { MAKER, type MarketMakerParts, type MarketQuoters, openMarketQuoters } from "./market-quoters.ts";
 
@@ -96,7 +97,7 @@ export class Maker {
       this.#quoters ??= await openMarketQuoters(this.#parts);
       return await this.#quoters.pass();
     } catch (error) {
-      this.#parts.log({ kind: "pass_failed", error: error instanceof Error ? error : new Error(String(error)) });
+      this.#parts.log({ kind: "pass_failed", error: asError(error) });
       return "failed";
     }
   }

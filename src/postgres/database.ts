@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import pg from "pg";
+import { asError } from "../std/as-error.ts";
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
 import { asObjects } from "./row-objects.ts";
@@ -421,7 +422,7 @@ export function asFault(error: unknown): Error {
   const sent = serverError(error);
   const away = sent === undefined ? isFromOutside(error) : /^(08|53|57P|58)/.test(sent.code);
   if (sent?.code === READ_ONLY) return new DatabaseReadOnly(error);
-  if (!away) return error instanceof Error ? error : new Error(String(error));
+  if (!away) return asError(error);
   return new DatabaseAway("the database cannot be reached", { cause: error });
 }
 

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { open, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { asError } from "../std/as-error.ts";
 import type { Instant } from "../std/clock.ts";
 import { writeAtomically } from "../std/write-atomically.ts";
 
@@ -48,7 +49,7 @@ export async function recordVerify(verified: VerifiedDatabase, last: LastVerify)
     await writeAtomically(file, text).catch(() => writeOver(file, text));
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return asError(error);
   }
 }
 

@@ -32,10 +32,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   // Every test has a book of its own: what the one before left is cancelled.
-  await exchange.db.database.rows(
-    `insert into order_cancel (profile_id, order_id, market, requested_at)
-     select profile_id, id, market, now() from orders where closed_at is null`,
-  );
+  await exchange.askToCancelAll();
   [ann, bob] = [await exchange.trader("Ann", "10000 USD, 10 ETH"), await exchange.trader("Bob", "10000 USD, 10 ETH")];
   before = async () => undefined;
   start();

@@ -26,10 +26,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  await exchange.db.database.rows(
-    `insert into order_cancel (profile_id, order_id, market, requested_at)
-     select profile_id, id, market, now() from orders where closed_at is null`,
-  );
+  await exchange.askToCancelAll();
   [ann, bob] = [
     await exchange.trader("Ann", "100000 USD, 100 ETH"),
     await exchange.trader("Bob", "100000 USD, 100 ETH"),
@@ -77,16 +74,6 @@ const atMarket = (side: OrderAsked["side"], more: Partial<OrderAsked>): OrderAsk
   ...more,
 });
 
-async function placeMany(trader: Trader, count: number, asked: OrderAsked): Promise<OrderId[]> {
-  const ids: OrderId[] = [];
-  for (let placed = 0; placed < count; placed += 100) {
-    const some = Array.from({ length: Math.min(100, count - placed) }, () => exchange.place(trader, asked));
-    ids.push(...(await Promise.all(some)));
-    await exchange.untilDone();
-  }
-  return ids;
-}
-
 /** Places an order that meets 250, and halts the market behind the first 100. */
 async function placeAndHalt(asked: OrderAsked): Promise<OrderId> {
   partsBeforeHalt = matching().length + 1;
@@ -119,7 +106,7 @@ test.each<[string, OrderAsked, string, string]>([
     "CANCELLED 0.25 for 250, holds 0",
   ],
 ])("%s goes on where it was, with another engine, before any other order", async (_, asked, between, after) => {
-  await placeMany(ann, 250, tiny("BUY"));
+  await exchange.placeMany(ann, 250, tiny("BUY"));
   const taker = await placeAndHalt(asked);
   expect(await exchange.received(taker)).toBe(between);
   await engines.stop();
@@ -130,11 +117,13 @@ test.each<[string, OrderAsked, string, string]>([
   await exchange.untilDone();
   expect(await exchange.received(taker)).toBe(after);
   expect(await exchange.received(later)).toBe("CANCELLED 0 for 0, holds 0");
+  // A round is told a moment after its commit.
+  await until("both parts are told", () => matching().length >= 2);
   expect(matching().map(({ executions }) => executions.length)).toEqual([200, 100]);
 });
 
 test("a market buy spends the rest of its budget", async () => {
-  await placeMany(ann, 250, tiny("SELL"));
+  await exchange.placeMany(ann, 250, tiny("SELL"));
   const taker = await placeAndHalt(atMarket("BUY", { quote: "200.5" }));
   expect(await exchange.received(taker)).toBe("SUBMITTED 0.1 for 100, holds 100.85175");
   await exchange.setStatus(MARKET, "OPEN");
@@ -142,8 +131,8 @@ test("a market buy spends the rest of its budget", async () => {
   expect(await exchange.received(taker)).toBe("FILLED 0.2005 for 200.5, holds 0");
 });
 
-test("between two parts an order can be cancelled, and expires; a halt stops it", async () => {
-  await placeMany(ann, 250, tiny("BUY"));
+test("a halt stops an order between two parts, which can then be cancelled, and expires", async () => {
+  await exchange.placeMany(ann, 250, tiny("BUY"));
   const first = await placeAndHalt(tiny("SELL", { base: "0.25" }));
   await exchange.askToCancel(first);
   await exchange.untilDone();
@@ -161,7 +150,7 @@ test("between two parts an order can be cancelled, and expires; a halt stops it"
 test("a stop that was triggered goes on, and the next one is triggered behind it", async () => {
   await exchange.place(ann, tiny("BUY"));
   await exchange.place(bob, tiny("SELL"));
-  await placeMany(ann, 250, tiny("BUY", { price: "900" }));
+  await exchange.placeMany(ann, 250, tiny("BUY", { price: "900" }));
   const stop = { market: MARKET, side: "SELL", type: "STOP_MARKET", stopPrice: "900" } as const;
   const first = await exchange.place(bob, { ...stop, base: "0.2" });
   await exchange.untilDone();
@@ -181,7 +170,7 @@ test("a stop that was triggered goes on, and the next one is triggered behind it
 });
 
 test("FOK is one part: it is filled by a hundred orders, and not by a hundred and one", async () => {
-  await placeMany(ann, 150, tiny("BUY"));
+  await exchange.placeMany(ann, 150, tiny("BUY"));
   const many = await exchange.place(bob, tiny("SELL", { base: "0.101", timeInForce: "FOK" }));
   const enough = await exchange.place(bob, tiny("SELL", { base: "0.1", timeInForce: "FOK" }));
   await exchange.untilDone();

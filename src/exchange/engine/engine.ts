@@ -23,6 +23,7 @@ import type { Market } from "../../catalogue/market.ts";
 import type { Lane } from "../../ledger/writer/lane.ts";
 import { type Database, DatabaseAway } from "../../postgres/database.ts";
 import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/leases.ts";
+import { asError } from "../../std/as-error.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
 import type { BookChange } from "../market-feed/book-change.ts";
@@ -266,7 +267,7 @@ export class Engine {
     this.#state = "failing";
     this.#book = undefined;
     this.#failures += 1;
-    const cause = error instanceof Error ? error : new Error(String(error));
+    const cause = asError(error);
     this.#parts.log({ kind: "market_failed", market: this.#market.code, error: cause });
   }
 

@@ -2,6 +2,7 @@
  * Decides commands on the rows in memory, and builds the batch. Synchronous: nothing else runs between the first and
  * the last decision of a batch.
  */
+import { asError } from "../../std/as-error.ts";
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { LruCache } from "../../std/lru-cache.ts";
@@ -110,7 +111,7 @@ export class Decider {
       try {
         decided.push(this.#decideOne(pending, batch, now));
       } catch (error) {
-        failed.push({ pending, error: error instanceof Error ? error : new Error(String(error)) });
+        failed.push({ pending, error: asError(error) });
         if (!batch.isInconsistent) continue;
         // Its changes are half applied, so the cache is invalid. No outcome has been reported yet.
         this.reset();

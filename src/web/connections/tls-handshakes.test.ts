@@ -11,6 +11,15 @@ import { TrackedResponse } from "./tracked-response.ts";
 
 const STRANGER = "203.0.113.9";
 
+const RECORD_HEADER = [22, 3, 1, 64, 0];
+/** The beginning of a ClientHello of 131,000 bytes, in records of 16 KiB. */
+const ENDLESS_HELLO = Buffer.concat([
+  Buffer.from([...RECORD_HEADER, 1, 1, 255, 184, 3, 3]),
+  Buffer.alloc(16_378),
+  Buffer.from(RECORD_HEADER),
+  Buffer.alloc(10_000),
+]);
+
 /** All connections come from one stranger's address. */
 async function startServer(host = "127.0.0.1"): Promise<{ port: number; dropped: readonly Dropped[] }> {
   const dropped: Dropped[] = [];
@@ -44,10 +53,7 @@ test("a handshake that does not end ends its connection, and blocks its address"
   const socket = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
   onTestFinished(() => void socket.destroy());
   await once(socket, "connect");
-  // The beginning of a ClientHello of 131,000 bytes, in records of 16 KiB.
-  const record = Buffer.concat([Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(16_384)]);
-  record.set([1, 1, 255, 184, 3, 3], 5);
-  socket.resume().write(Buffer.concat([record, Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(10_000)]));
+  socket.resume().write(ENDLESS_HELLO);
   await once(socket, "close");
   expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "an endless TLS handshake" }]);
   const again = connect({ port, host: "127.0.0.1" }).on("error", () => undefined);
@@ -66,9 +72,7 @@ test("nor does a handshake that has ended on another of the server's addresses, 
   onTestFinished(() => void secure.destroy());
   await once(secure, "secureConnect");
   expect(secure.localPort).toBe(localPort);
-  const record = Buffer.concat([Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(16_384)]);
-  record.set([1, 1, 255, 184, 3, 3], 5);
-  endless.resume().write(Buffer.concat([record, Buffer.from([22, 3, 1, 64, 0]), Buffer.alloc(10_000)]));
+  endless.resume().write(ENDLESS_HELLO);
   await Promise.all([once(endless, "close"), once(secure.resume(), "close")]);
   expect(dropped).toEqual([{ count: 1, address: STRANGER, reason: "an endless TLS handshake" }]);
 });

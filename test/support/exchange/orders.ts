@@ -124,6 +124,21 @@ export class TestExchange {
     return order.id;
   }
 
+  /** Some at a time, so that each wait is a short one. */
+  async placeMany(trader: Trader, count: number, asked: OrderAsked): Promise<void> {
+    for (let placed = 0; placed < count; placed += 100) {
+      await Promise.all(Array.from({ length: Math.min(100, count - placed) }, () => this.place(trader, asked)));
+      await this.untilDone();
+    }
+  }
+
+  async askToCancelAll(): Promise<void> {
+    await this.db.database.rows(
+      `insert into order_cancel (profile_id, order_id, market, requested_at)
+       select profile_id, id, market, now() from orders where closed_at is null`,
+    );
+  }
+
   async askToCancel(id: OrderId): Promise<void> {
     await this.db.database.rows(
       `insert into order_cancel (profile_id, order_id, market, requested_at)
