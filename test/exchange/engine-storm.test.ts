@@ -1,6 +1,7 @@
 /** Seeded runs: many orders and cancels at once, with an engine that loses answers and lanes that meet. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { Engine, type EngineEvent } from "../../src/exchange/engine/engine.ts";
+import type { RoundEffect } from "../../src/exchange/engine/round-changes.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
@@ -34,8 +35,16 @@ afterAll(async () => {
   await exchange.close();
 });
 
-function startEngines(random: Random, loses: number): { engines: Engine[]; events: EngineEvent[] } {
+interface Storm {
+  readonly random: Random;
+  /** Percent of the rounds. */
+  readonly loses: number;
+  readonly maxMetAtOnce: number;
+}
+
+function startEngines({ random, loses, maxMetAtOnce }: Storm) {
   const events: EngineEvent[] = [];
+  const effects: RoundEffect[] = [];
   const execute: Lane["execute"] = async (command) => {
     if (loses > 0 && random(100) < loses) throw new Unavailable("not taken in");
     const outcome = await otherLane.execute(command);
@@ -50,12 +59,13 @@ function startEngines(random: Random, loses: number): { engines: Engine[]; event
         clock: systemClock,
         holder: "engines",
         leaseMs: 15_000,
+        bookBounds: { maxMetAtOnce },
         log: (event) => events.push(event),
-        publish: () => undefined,
+        publish: (round) => effects.push(...round.effects),
       }),
   );
   for (const engine of engines) engine.start();
-  return { engines, events };
+  return { engines, events, effects };
 }
 
 const hashes = (engines: readonly Engine[]): (string | undefined)[] => engines.map((engine) => engine.stateHash());
@@ -64,12 +74,12 @@ const serve = (engines: readonly Engine[]) =>
   until("the markets are served", () => engines.every(({ state }) => state === "serving"));
 
 test.each([
-  { seed: 1, loses: 0 },
-  { seed: 2, loses: 5 },
-  { seed: 3, loses: 10 },
+  { seed: 1, loses: 0, maxMetAtOnce: 1 },
+  { seed: 2, loses: 5, maxMetAtOnce: 100 },
+  { seed: 3, loses: 10, maxMetAtOnce: 1 },
 ])(
   "a storm of orders leaves a ledger that balances, and a book like the one that is built anew: seed $seed",
-  async ({ seed, loses }) => {
+  async ({ seed, loses, maxMetAtOnce }) => {
     const random = seeded(seed);
     const traders: Trader[] = [];
     const vaults: ProfileId[] = [];
@@ -84,7 +94,7 @@ test.each([
       const recipient = random(2) === 0 ? {} : { recipientProfileId: vaults[who] as ProfileId };
       return exchange.place(traders[who] as Trader, { ...someOrder(MARKETS, random), ...recipient });
     };
-    const { engines, events } = startEngines(random, loses);
+    const { engines, events, effects } = startEngines({ random, loses, maxMetAtOnce });
     const looking = setInterval(() => {
       for (const engine of engines) engine.wake();
     }, 20);
@@ -105,13 +115,16 @@ test.each([
     const live = hashes(engines);
     clearInterval(looking);
     for (const engine of engines) await engine.stop();
-    const rebuilt = startEngines(random, 0).engines;
+    const rebuilt = startEngines({ random, loses: 0, maxMetAtOnce }).engines;
     await serve(rebuilt);
     expect(hashes(rebuilt)).toEqual(live);
     for (const engine of rebuilt) await engine.stop();
     const failures = events.filter((event) => event.kind === "market_failed");
     if (loses === 0) expect(failures.map(({ error }) => error.message)).toEqual([]);
     else expect(failures.length).toBeGreaterThan(0);
+    const pauses = effects.filter(({ kind }) => kind === "paused").length;
+    if (maxMetAtOnce === 1) expect(pauses).toBeGreaterThan(20);
+    else expect(pauses).toBe(0);
     const [row] = await exchange.db.database.rows<{ matches: string }>("select count(*) as matches from execution");
     expect(Number(row?.matches)).toBeGreaterThan(100);
   },

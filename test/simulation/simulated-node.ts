@@ -43,6 +43,8 @@ export interface NodeParts {
   /** How much of the ledger's rows its lane keeps. */
   readonly cachedBytes: number;
   readonly settlementDelayMs: number;
+  /** How many resting orders one order meets at once. If it has to meet more, it is paused. */
+  readonly maxMetAtOnce: number;
   /** Whether it publishes events: from memory and the database, or from the database alone. */
   readonly publishes: "from memory" | "from the database" | undefined;
   readonly log: (words: string) => void;
@@ -138,6 +140,7 @@ export class SimulatedNode implements Process {
       lane: this.lane,
       holder: name,
       leaseMs,
+      bookBounds: { maxMetAtOnce: parts.maxMetAtOnce },
       log: (event) => {
         const error = "error" in event ? event.error : undefined;
         log(`${name}: ${event.kind} ${event.market}${error === undefined ? "" : `: ${error.message}`}`);

@@ -60,6 +60,7 @@ class Simulation {
   readonly #nodes: SimulatedNode[] = [];
   readonly #digest = createHash("sha256");
   readonly #last: string[] = [];
+  readonly #hasSweeps: boolean;
   readonly #publishes: (typeof PUBLISHING)[number];
   #started = 0;
   /** Whether the times that nodes measured cannot be relied on. */
@@ -68,6 +69,7 @@ class Simulation {
 
   constructor(seed: number, onTranscript: (transcript: Transcript) => void = () => undefined) {
     this.#seed = seed;
+    this.#hasSweeps = seed % 4 === 2;
     this.#publishes = PUBLISHING[seed % PUBLISHING.length];
     this.#time = new VirtualTime(seed % 3 === 0 ? LATE_EVENING : MORNING);
     this.#random = seeded(seed);
@@ -79,7 +81,7 @@ class Simulation {
     this.#postgres = new SimulatedPostgres(this.#time, this.#faults, onBug);
     this.#postgres.onTranscript = onTranscript;
     this.#auditor = new Auditor(this.#postgres, () => this.#hasSteppedClock, onBug);
-    this.#workload = new Workload(random, { hasBulks: seed % 4 === 3 });
+    this.#workload = new Workload(random, { hasBulks: seed % 4 === 3, hasSweeps: this.#hasSweeps });
     this.#clients = new Clients({
       time: this.#time,
       faults: this.#faults,
@@ -213,6 +215,7 @@ class Simulation {
       leaseMs: this.#leaseMs,
       cachedBytes: CACHED_BYTES.get(this.#seed % 7) ?? ALL_ROWS_BYTES,
       settlementDelayMs: this.#settlementDelayMs,
+      maxMetAtOnce: this.#hasSweeps ? 1 : 100,
       publishes: this.#publishes,
       log: (words) => this.#log(words),
       onBug: (error) => this.#found(error),

@@ -141,11 +141,14 @@ export interface Known {
 export class Workload {
   readonly #random: Random;
   readonly #hasBulks: boolean;
+  readonly #hasSweeps: boolean;
   #number = 0;
 
-  constructor(random: Random, { hasBulks = false } = {}) {
+  /** @param options `hasSweeps`: mostly orders, and among them many small ones and large ones that meet several of those */
+  constructor(random: Random, { hasBulks = false, hasSweeps = false } = {}) {
     this.#random = random;
     this.#hasBulks = hasBulks;
+    this.#hasSweeps = hasSweeps;
   }
 
   /** A deposit at the start: every profile gets money. */
@@ -162,7 +165,7 @@ export class Workload {
     const customer = residents.filter((resident) => resident.customerId === customerId);
     const recipientProfileId = random(3) === 0 ? this.#oneOf(customer).profileId : undefined;
     const isSafe = random(4) !== 0;
-    const what = random(20);
+    const what = this.#hasSweeps && random(3) !== 0 ? 19 : random(20);
     if (what < 5 && this.#hasBulks && random(2) === 0) return this.#bulk(customerId);
     if (what < 5) {
       const to = this.#oneOf(residents.filter((resident) => resident.profileId !== profileId));
@@ -297,7 +300,8 @@ export class Workload {
     const exact = (text: string) => ({ amount: amountOf(text), isExact: true });
     const price = exact(`${95 + random(11)}`);
     const stopPrice = exact(`${95 + random(11)}`);
-    const baseAmount = amountOf(`${random(2)}.${1 + random(9)}`);
+    const isSmall = this.#hasSweeps && random(3) !== 0;
+    const baseAmount = amountOf(isSmall ? "0.1" : `${random(2)}.${1 + random(9)}`);
     const spent = side === "BUY" ? { quoteAmount: amountOf(`${10 + random(90)}.5`) } : { baseAmount };
     const limit = { market: "BTCUSD", side, type: "LIMIT", timeInForce: "GTC", baseAmount, price } as const;
     switch (random(9)) {

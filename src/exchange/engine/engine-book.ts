@@ -6,7 +6,7 @@ import type { Market } from "../../catalogue/market.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { assert, must } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
-import { Book } from "../book/book.ts";
+import { Book, type BookBounds } from "../book/book.ts";
 import { cancelled, rejected } from "../book/command-effect.ts";
 import type { BookOrderId, Price, Sequence } from "../book/order.ts";
 import { isStop } from "../book/order.ts";
@@ -54,13 +54,14 @@ const MAX_EXPIRING = 1_000;
 
 export class EngineBook {
   readonly #market: Market;
-  readonly #book = new Book();
+  readonly #book: Book;
   readonly #booked = new Map<BookOrderId, BookedOrder>();
   readonly #expiries = new Expiries();
   #head: MarketHead;
 
-  constructor(market: Market, head: MarketHead) {
+  constructor(market: Market, head: MarketHead, bounds?: Partial<BookBounds>) {
     this.#market = market;
+    this.#book = new Book(bounds);
     this.#head = head;
     if (head.lastPrice !== undefined) this.#book.restoreLast(priceUnits(market, head.lastPrice));
   }

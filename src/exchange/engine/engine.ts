@@ -26,6 +26,7 @@ import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/
 import { asError } from "../../std/as-error.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
+import type { BookBounds } from "../book/book.ts";
 import type { BookChange } from "../market-feed/book-change.ts";
 import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
 import type { RoundEffect } from "./round-changes.ts";
@@ -74,6 +75,7 @@ export interface EngineParts {
   /** Identifies this process among all that share the database. */
   readonly holder: string;
   readonly leaseMs: number;
+  readonly bookBounds?: Partial<BookBounds> | undefined;
   readonly log: (event: EngineEvent) => void;
   /** Called for every committed round. Must not throw. */
   readonly publish: (round: CommittedRound) => void;
@@ -185,7 +187,7 @@ export class Engine {
   }
 
   async #open(lease: Lease): Promise<void> {
-    const { database, lane, clock, log } = this.#parts;
+    const { database, lane, clock, log, bookBounds } = this.#parts;
     this.#market = this.#findMarket();
     const { code } = this.#market;
     this.#state = "opening";
@@ -194,7 +196,7 @@ export class Engine {
     const outcome = await lane.execute(takeOver(code, lease.fence));
     if (outcome.kind === "rejected") return this.#onLeaseLost();
     this.#publish({ head: outcome.value, orders: [], executions: [] }, []);
-    const book = new EngineBook(this.#market, outcome.value);
+    const book = new EngineBook(this.#market, outcome.value, bookBounds);
     await eachOpenOrder(database, this.#market, (order) => book.restoreOpen(order));
     await eachSubmittedOrder(database, code, (order) => book.restoreSubmitted(order));
     this.#book = book;

@@ -12,6 +12,7 @@ import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
 import type { Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
+import type { BookBounds } from "../book/book.ts";
 import {
   type AroundRound,
   type CommittedRound,
@@ -56,6 +57,7 @@ export interface EnginesOptions {
   readonly log: (event: EngineEvent) => void;
   readonly aroundRound?: AroundRound | undefined;
   readonly leaseMs?: number;
+  readonly bookBounds?: Partial<BookBounds>;
 }
 
 const POLL_MS = 100;

@@ -86,6 +86,13 @@ test("a triggered stop is marked, and waits no longer than that", () => {
   expect(order).toEqual({ ...BID, isTriggered: true, status: "OPEN", priority: 1n });
 });
 
+test("an order that is paused once more, without a fill, is not modified: there would be no event of its new version", () => {
+  const later = { now: (NOW + 5) as Instant };
+  const [first] = settled(BID, [{ kind: "paused" }], later).orders;
+  expect(first).toEqual({ ...BID, status: "SUBMITTED", updatedAt: NOW + 5 });
+  expect(settled({ ...BID, status: "SUBMITTED" }, [{ kind: "paused" }], later).orders).toEqual([]);
+});
+
 test("an order that pays into its own profile, named or not, changes no incoming count", () => {
   for (const recipientProfileId of [undefined, payer.id]) {
     const { recipients } = settled({ ...BID, recipientProfileId }, [{ kind: "closed", status: "CANCELLED" }]);

@@ -113,7 +113,8 @@ class RoundChanges {
       }
       case "waiting":
       case "paused":
-        this.#change(effect.order).status = "SUBMITTED";
+        // A part that has only cancelled own orders leaves an order that was paused before as it was.
+        if (this.#order(effect.order).status !== "SUBMITTED") this.#change(effect.order).status = "SUBMITTED";
         break;
       case "triggered":
         this.#change(effect.order).isTriggered = true;
