@@ -164,6 +164,12 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     ["fatal sandbox-data: the database contains the demo of a sandbox (acme-1a2b3c)"],
   ],
   [
+    "a database on which a sandbox was started",
+    () => db.owner.rows("insert into service_mode (mode) values ('sandbox')"),
+    () => db.owner.rows("delete from service_mode"),
+    ["fatal sandbox-data: the database was a sandbox's, with money that nobody paid in"],
+  ],
+  [
     "a certificate and a dialect that are not there",
     async () => {
       vi.stubEnv("PARBOOK_DIALECT", join(place.directory, "dialect.json"));

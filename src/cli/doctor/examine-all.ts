@@ -5,7 +5,7 @@ import { readDatabaseTime } from "../../ledger/writer/lane-connection.ts";
 import { Database } from "../../postgres/database.ts";
 import { pendingMigrations, SchemaError } from "../../postgres/migrations.ts";
 import { readBootstrapFile } from "../../service/bootstrap/bootstrap-file.ts";
-import { rejectDemoClients, rejectSandboxData } from "../../service/bootstrap/reject-sandbox-data.ts";
+import { rejectDemoClients, rejectOtherMode, rejectSandboxData } from "../../service/bootstrap/reject-sandbox-data.ts";
 import type { Config } from "../../service/config/config.ts";
 import { readDialectFile } from "../../service/dialect-file.ts";
 import {
@@ -134,17 +134,20 @@ async function examineReached(database: Database, config: Config): Promise<OfDat
   const schema = await findSchema(database, config);
   const isMigrated = schema.length === 0;
   const ledger = isMigrated ? await examine(EXAMINATIONS_OF_LEDGER, about) : NOTHING;
-  const demo =
-    isMigrated && config.mode === "production"
-      ? (await attempt("sandbox-data", OTHER_PLACE, () => rejectDemoClients(database))).findings
-      : [];
+  const sandboxData = isMigrated && config.mode === "production" ? await findSandboxData(database) : [];
   const clock = await findClockDifference(database, config);
-  const own = [...schema, ...clock, ...demo];
+  const own = [...schema, ...clock, ...sandboxData];
   return {
     postgres: settings.server_version,
     findings: [...own, ...server.findings, ...ledger.findings],
     sound: [...soundOf(["database-away", "schema", "clock", "clock-drift"], own), ...server.sound, ...ledger.sound],
   };
+}
+
+async function findSandboxData(database: Database): Promise<Finding[]> {
+  const mode = await attempt("sandbox-data", OTHER_PLACE, () => rejectOtherMode(database, "production"));
+  const demo = await attempt("sandbox-data", OTHER_PLACE, () => rejectDemoClients(database));
+  return [...mode.findings, ...demo.findings];
 }
 
 async function findSchema(database: Database, { databaseUrl }: Config): Promise<Finding[]> {

@@ -44,8 +44,13 @@ const OF_ANOTHER_MODE = {
 /** The first start decides for good which mode a database has. @throws StartupError when it has the other one */
 export async function keepMode(database: Queryable, mode: Config["mode"]): Promise<void> {
   await database.rows("insert into service_mode (mode) values ($1) on conflict do nothing", [mode]);
+  await rejectOtherMode(database, mode);
+}
+
+/** @throws StartupError when the database has the other mode; one that was never started on has none */
+export async function rejectOtherMode(database: Queryable, mode: Config["mode"]): Promise<void> {
   const [kept] = await database.rows<{ mode: Config["mode"] }>("select mode from service_mode");
-  if (kept?.mode !== mode) throw new StartupError(OF_ANOTHER_MODE[mode]);
+  if (kept !== undefined && kept.mode !== mode) throw new StartupError(OF_ANOTHER_MODE[mode]);
 }
 
 /** Recognises a sandbox database by its live demo clients. */
