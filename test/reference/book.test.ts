@@ -31,6 +31,7 @@ const EVERYTHING = [
   "filled",
   "paused",
   "paused and taken out",
+  "paused for good",
   "rested",
   "triggered",
   "waiting",
@@ -107,6 +108,8 @@ class BookAndTwin {
     if (executing !== undefined && number % 7 === 0) {
       this.#seen.add("paused and taken out");
       this.#takeOut({ kind: "expire", back: 0 }, Number(executing.id.slice("order-".length)));
+    } else if (number % 3 === 0) {
+      this.#halt();
     } else if (number % 5 === 0) {
       this.#takeOut({ kind: "cancel", back: 1 }, number);
     }
@@ -115,6 +118,13 @@ class BookAndTwin {
     deepStrictEqual(effects, this.#twin.settle());
     this.#follower.follow(effects);
     this.#see(effects);
+  }
+
+  #halt(): void {
+    const effects = this.#book.cancelUnfinished();
+    deepStrictEqual(effects, this.#twin.cancelUnfinished());
+    this.#follower.follow(effects);
+    if (effects.length > 0) this.#seen.add("paused for good");
   }
 
   #takeOut({ kind, back }: Command & { kind: "cancel" | "expire" }, number: number): void {

@@ -97,6 +97,15 @@ export class NaiveBook {
     }
   }
 
+  /** docs/contract/orders.md#halts, rule 2. */
+  cancelUnfinished(): readonly Effect[] {
+    const order = this.executing?.order;
+    if (order === undefined) return [];
+    const isPatient = order.timeInForce === "GTC" || order.timeInForce === "GTT";
+    if (isPatient && (order.type === "LIMIT" || order.type === "STOP_LIMIT")) return [];
+    return this.takeOut(order.id, "immediate_or_cancel");
+  }
+
   cancel(id: BookOrderId): readonly Effect[] {
     return this.takeOut(id, "requested");
   }

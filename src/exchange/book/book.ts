@@ -20,6 +20,7 @@ import {
   type BookOrderId,
   type Executing,
   isStop,
+  mayRest,
   mayStayOpen,
   type Price,
   type RestingOrder,
@@ -83,6 +84,12 @@ export class Book {
     if (this.#matching.paused !== undefined) this.#matching.resume(effects);
     this.#triggerDueStops(effects);
     return effects;
+  }
+
+  /** Cancels what is left of an order between two parts, if it may not rest, on a market where it cannot go on. */
+  cancelUnfinished(): readonly Effect[] {
+    const order = this.#matching.paused?.order;
+    return order === undefined || mayRest(order) ? [] : this.#takeOut(order.id, "immediate_or_cancel");
   }
 
   /** Cancels an order at its owner's request. No effects if it is not in the book any more: a fill came first. */

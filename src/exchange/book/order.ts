@@ -117,6 +117,11 @@ export function mayStayOpen({ timeInForce }: BookOrder): boolean {
   return timeInForce === "GTC" || timeInForce === "GTT";
 }
 
+/** Whether what an execution leaves of an order may rest. A market order has a price only now. */
+export function mayRest(order: BookOrder): boolean {
+  return order.type !== "MARKET" && order.type !== "STOP_MARKET" && mayStayOpen(order);
+}
+
 /** Malformed orders were rejected before, so a violation is a bug. */
 export function assertWellFormed(order: BookOrder): void {
   assert(Number.isSafeInteger(order.sequence), "a sequence is a safe integer");

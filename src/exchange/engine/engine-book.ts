@@ -105,6 +105,11 @@ export class EngineBook {
     const builder = new RoundBuilder();
     const end = this.#book.looked + MAX_LOOKED;
     for (const id of this.#expiries.takeDue(now, MAX_EFFECTS)) this.#record(builder, this.#book.expire(id));
+    if (work.status === "HALTED") {
+      const cancels = this.#book.cancelUnfinished();
+      if (cancels.length > 0) builder.status = work.status;
+      this.#record(builder, cancels);
+    }
     // If more are due than a round expires, what is unfinished waits for them as well: it could fill them.
     const mayFill = !builder.isFull && !this.#expiries.isDue(now);
     if (work.status === "OPEN" && this.#book.isUnfinished() && mayFill) {
