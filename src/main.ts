@@ -14,7 +14,7 @@ import { ensureDemoFile } from "./service/bootstrap/demo-file.ts";
 import { keepMode, rejectDemoClients, rejectSandboxData } from "./service/bootstrap/reject-sandbox-data.ts";
 import { type BuildOptions, type Built, build, sharedServerOptions } from "./service/build-service.ts";
 import type { Config } from "./service/config/config.ts";
-import { type Core, openCore, StartupError } from "./service/core.ts";
+import { type Core, openCore } from "./service/core.ts";
 import { makeDataDirectory, readyFile, writeReadyFile } from "./service/data-directory.ts";
 import { examine } from "./service/doctor/examine-database.ts";
 import { EXAMINATIONS_OF_MACHINE, EXAMINATIONS_OF_SERVICE } from "./service/doctor/examine-node.ts";
@@ -23,6 +23,7 @@ import { checkPorts, close, gate, listen, listenAddressOf, ownAddress } from "./
 import { laneObserver, observersOf } from "./service/observers.ts";
 import { serveMetrics } from "./service/serve-metrics.ts";
 import { type Component, startAll } from "./service/start-and-stop.ts";
+import { StartupError } from "./service/startup-error.ts";
 import { followTls, requireTls } from "./service/tls.ts";
 import { systemClock } from "./std/clock.ts";
 import { pause } from "./std/pause.ts";

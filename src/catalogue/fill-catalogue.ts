@@ -23,38 +23,37 @@ export class CatalogueError extends Error {
   override readonly name = "CatalogueError";
 }
 
-/** What the operator chose, if anything. */
-export interface CatalogueChoice {
-  /** The operator's file. Undefined: `catalogue.json`. */
-  readonly catalogue?: string | undefined;
-  /** A stablecoin to add, with a market against USD. */
-  readonly coin?: string | undefined;
-}
-
 const OWN_FILE = fileURLToPath(new URL("../../catalogue.json", import.meta.url));
 
-/** @throws CatalogueError when it is not a catalogue. */
-export async function readCatalogueFile({ catalogue, coin }: CatalogueChoice = {}): Promise<CatalogueFile> {
-  const text = await readFile(catalogue ?? OWN_FILE, "utf8");
-  const file = parseCatalogue(text);
-  return coin === undefined ? file : withCoin(file, coin);
+/** What comes with the program. */
+export async function readOwnCatalogue(): Promise<CatalogueFile> {
+  return catalogueOf(JSON.parse(await readFile(OWN_FILE, "utf8")));
 }
 
-function parseCatalogue(text: string): CatalogueFile {
-  let file: Partial<CatalogueFile>;
-  try {
-    file = JSON.parse(text) as CatalogueFile;
-  } catch (error) {
-    throw new CatalogueError(`catalogue.json is not JSON: ${(error as Error).message}`);
-  }
-  const { assets, markets, fee_tiers } = file ?? {};
-  if (Array.isArray(assets) && Array.isArray(markets) && Array.isArray(fee_tiers))
-    return { assets, markets, fee_tiers };
-  throw new CatalogueError("catalogue.json is not an object with the lists assets, markets and fee_tiers");
+/** @throws CatalogueError when it is not a catalogue. */
+export function catalogueOf(file: unknown): CatalogueFile {
+  const { assets, markets, fee_tiers } = (file ?? {}) as Partial<CatalogueFile>;
+  if (!Array.isArray(assets) || !Array.isArray(markets) || !Array.isArray(fee_tiers))
+    throw new CatalogueError("catalogue.json is not an object with the lists assets, markets and fee_tiers");
+  for (const entry of assets) checkEntry("asset", entry, assetOf);
+  for (const entry of markets) checkEntry("market", entry, () => marketOf({ ...entry, number: 1 }, []));
+  return { assets, markets, fee_tiers };
 }
+
+function checkEntry(kind: "asset" | "market", entry: SqlRecord, read: (entry: SqlRecord) => unknown): void {
+  try {
+    if (typeof entry?.code !== "string") throw new Error("it has no code");
+    read(entry);
+  } catch (error) {
+    reject(entryName(kind, entry), error);
+  }
+}
+
+const entryName = (kind: "asset" | "market", entry: SqlRecord): string =>
+  `the ${kind} ${JSON.stringify(entry?.code)} of catalogue.json`;
 
 /** Adds the coin, and its market with the steps and limits that coins of such precision have. */
-function withCoin({ assets, markets, fee_tiers }: CatalogueFile, code: string): CatalogueFile {
+export function withCoin({ assets, markets, fee_tiers }: CatalogueFile, code: string): CatalogueFile {
   const existing = assets.find((asset) => asset.code === code);
   if (existing !== undefined && existing.kind !== "stablecoin")
     throw new CatalogueError(`${code} cannot be a coin of your own: it is ${existing.kind} in catalogue.json`);
@@ -82,7 +81,7 @@ export async function fillCatalogue(
   given?: CatalogueFile,
   { namesAll = true } = {},
 ): Promise<string[]> {
-  const file = given ?? (await readCatalogueFile());
+  const file = given ?? (await readOwnCatalogue());
   const fillings = await owner.transaction(async (transaction) => [
     await fillAssets(transaction, file),
     await fillMarkets(transaction, file),
@@ -140,7 +139,7 @@ async function fill<Compared, Row extends Compared & { readonly code: string }>(
   const seen = new Set<unknown>();
   const differing: string[] = [];
   for (const entry of entries) {
-    const name = `the ${kind} ${JSON.stringify(entry.code)} of catalogue.json`;
+    const name = entryName(kind, entry);
     if (seen.has(entry.code)) throw new CatalogueError(`${name} is there more than once`);
     seen.add(entry.code);
     const row = rows.get(entry.code);

@@ -22,7 +22,7 @@ import {
   updateCustomer,
 } from "./store.ts";
 
-export { type Customer, findCustomer, type Owners } from "./store.ts";
+export { type Customer, findCustomer, findOwners, type Owners } from "./store.ts";
 
 /** Another customer has the name. */
 export type NameTaken = "customer_name_taken";

@@ -75,6 +75,32 @@ test("a page with filters examines 10,000 events, and says where to go on", asyn
   expect(await events.list({ ...filter, after })).toEqual({ events: [], searchedTo: 10_700n, isLast: true });
 });
 
+test("a page of one object ends at its time, and looks at no number behind it", async () => {
+  let statements = 0;
+  const rowOf = (number: number, at: number) => ({
+    ...{ customer_id: customerId, first_number: String(number), cut: "1", at, object_id: ID, count: 1 },
+    entries: JSON.stringify([["profile.updated", ID, String(number), {}]]),
+  });
+  const stored = [rowOf(1_000, 5), rowOf(2_000, 5), rowOf(3_000, 5)];
+  const rows = async (text: string, values: readonly unknown[] = []): Promise<unknown[]> => {
+    statements += 1;
+    if (text.includes("pg_is_in_recovery")) return [{}];
+    if (!text.includes("object_id = $2")) return [];
+    const [from, limit] = [Number(values[2]), Number(values[3])];
+    return stored.filter(({ first_number }) => Number(first_number) + 1 > from).slice(0, limit);
+  };
+  const database = { rows, history: "" } as Database;
+  const transfers = { findRecords: () => expect.fail(), list: () => expect.fail() };
+  const events = createEvents({
+    ...{ catalogue: ALL_MARKETS, database, transfers, recentTransfers: new RecentTransfers() },
+  });
+  const page = await events.list({
+    ...{ customerId, objectId: ID, createdBefore: 5 as Instant, after: 0n, limit: 1 },
+  });
+  expect(page).toEqual({ events: [], searchedTo: 0n, isLast: true });
+  expect(statements).toBeLessThan(10);
+});
+
 test("a page with a bound in bytes ends before it, and reads few objects that it has no room for", async () => {
   const { events, read, sizes } = transfersOf(1_000);
   const list = async (mostBytes: number, after: number, limit = 500): Promise<number[]> => {

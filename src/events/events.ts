@@ -313,16 +313,19 @@ function sourceOfObject(parts: Parts, filter: EventFilter, objectId: Uuid, from:
       const rows = await onStandby(parts, read, lastCutOf);
       const entries = datedEntries(rows, filter).filter(({ entry }) => entry.number >= next);
       next = (entries.at(-1)?.entry.number ?? next) + 1n;
-      return { entries, isLast: rows.length <= filter.limit };
+      return { entries, isLast: rows.length <= filter.limit || rows.some((row) => isTooLate(row, filter)) };
     },
   };
 }
 
 /** Without those that are too late for the filter: then none behind them is earlier. */
-function datedEntries(rows: readonly StoredRow[], { createdBefore }: EventFilter): Dated[] {
-  const early = rows.filter(({ at }) => createdBefore === undefined || at < createdBefore);
+function datedEntries(rows: readonly StoredRow[], filter: EventFilter): Dated[] {
+  const early = rows.filter((row) => !isTooLate(row, filter));
   return early.flatMap((row) => readEntries(row).map((entry) => ({ entry, at: row.at })));
 }
+
+const isTooLate = ({ at }: StoredRow, { createdBefore }: EventFilter): boolean =>
+  createdBefore !== undefined && at >= createdBefore;
 
 // One event ----------------------------------------------------------------------------------------------------------
 

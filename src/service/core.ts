@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
 import { type Catalogue, loadCatalogue } from "../catalogue/catalogue.ts";
-import { type CatalogueChoice, fillCatalogue, readCatalogueFile } from "../catalogue/fill-catalogue.ts";
+import { fillCatalogue } from "../catalogue/fill-catalogue.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
@@ -26,6 +26,7 @@ import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { judgeUrl } from "../web/outgoing-requests/outgoing-policy.ts";
+import { type CatalogueChoice, readCatalogue } from "./catalogue-file.ts";
 import type { Config } from "./config/config.ts";
 import {
   EXAMINATIONS_OF_LEDGER,
@@ -38,17 +39,7 @@ import { logFindings } from "./doctor/log-findings.ts";
 import { readServerSettings } from "./doctor/server-settings.ts";
 import { createLaneLog } from "./lane-log.ts";
 import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
-
-/** Configuration or database not fit to serve. One or more lines for the operator. */
-export class StartupError extends Error {
-  override readonly name = "StartupError";
-  readonly lines: readonly string[];
-
-  constructor(...lines: readonly string[]) {
-    super(lines.join("\n"));
-    this.lines = lines;
-  }
-}
+import { StartupError } from "./startup-error.ts";
 
 export interface Foundation {
   readonly database: Database;
@@ -244,7 +235,7 @@ export async function migrateAs(
   choice: CatalogueChoice = {},
   onApply?: MigrateOptions["onApply"],
 ): Promise<string[]> {
-  const file = await readCatalogueFile(choice);
+  const file = await readCatalogue(choice);
   await owner.checkSessionsAreNotShared();
   const done = await migrate(owner, serviceRole, { onApply });
   for (const name of done) log.info(`applied migration ${name}`);

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { StartupError } from "./core.ts";
 import { type KnownWords, readDialectFile, rejectMistakes } from "./dialect-file.ts";
+import { StartupError } from "./startup-error.ts";
 
 const KNOWN: KnownWords = {
   assets: new Set(["USD", "PLATFORMG"]),

@@ -2,10 +2,9 @@
  * The file of a dialect (docs/dialects.md): words of another brand. It is read before anything is built, and compared with
  * the words that there are when everything is built; all mistakes of either kind are reported together.
  */
-import { readJson } from "../api/requests/body-reader.ts";
 import { type DialectWords, OWN_WORDS } from "../web/dialect/dialect.ts";
 import { isParameter } from "../web/dialect/exchanged-paths.ts";
-import { readSettingFile, SettingFileError } from "./setting-file.ts";
+import { jsonOf, readSettingFile, SettingFileError } from "./setting-file.ts";
 
 /** The words of the file that can be used, and a line for each that cannot. */
 export interface DialectFile {
@@ -71,14 +70,7 @@ export async function readDialectFile(path: string): Promise<DialectFile> {
 }
 
 function parsed(path: string, bytes: Buffer): Readonly<Record<string, unknown>> {
-  let file: unknown;
-  try {
-    file = readJson(bytes);
-  } catch (error) {
-    throw new SettingFileError(
-      `the dialect ${path} cannot be read: ${(error as Error).message.replace("the body", "it")}`,
-    );
-  }
+  const file = jsonOf(`the dialect ${path}`, bytes);
   if (typeof file !== "object" || file === null || Array.isArray(file))
     throw new SettingFileError(`the dialect ${path} is not a JSON object`);
   return file as Readonly<Record<string, unknown>>;

@@ -12,9 +12,9 @@ import { freePort } from "../../test/support/free-port.ts";
 import { readCertificate } from "../../test/support/http/certificate.ts";
 import { until } from "../../test/support/until.ts";
 import { readConfig } from "./config/config.ts";
-import { StartupError } from "./core.ts";
 import { writeReadyFile } from "./data-directory.ts";
 import { checkPorts, close, gate, listen, listenAddressOf, ownAddress } from "./listening.ts";
+import { StartupError } from "./startup-error.ts";
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -6,8 +6,8 @@ import type { Socket } from "node:net";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Api } from "../api/server.ts";
 import type { Config } from "./config/config.ts";
-import { StartupError } from "./core.ts";
 import { findServiceProcess } from "./data-directory.ts";
+import { StartupError } from "./startup-error.ts";
 
 /**
  * Connections that wait to be accepted. Node accepts one in each turn of the event loop; a client whose connection does

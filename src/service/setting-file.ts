@@ -1,7 +1,8 @@
 /** Files that a setting names. */
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { StartupError } from "./core.ts";
+import { readJson } from "../api/requests/body-reader.ts";
+import { StartupError } from "./startup-error.ts";
 
 /** Many times what a chain of certificates takes. */
 const MOST_BYTES = 1_048_576;
@@ -25,5 +26,19 @@ export async function readSettingFile(name: string, path: string): Promise<Buffe
   } catch (error) {
     if (error instanceof SettingFileError) throw error;
     throw new SettingFileError(`${name} ${path} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/**
+ * What a setting's file has. No member may be there twice: only one of them would count.
+ *
+ * @param what for the operator, such as `the dialect /etc/parbook/dialect.json`
+ * @throws SettingFileError when it is not JSON
+ */
+export function jsonOf(what: string, bytes: Buffer, maxValues?: number): unknown {
+  try {
+    return readJson(bytes, maxValues);
+  } catch (error) {
+    throw new SettingFileError(`${what} cannot be read: ${(error as Error).message.replace("the body", "it")}`);
   }
 }

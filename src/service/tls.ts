@@ -9,8 +9,8 @@ import type { Logger } from "pino";
 import { formatInstant, type Instant, systemClock } from "../std/clock.ts";
 import { startPoll } from "../std/poll.ts";
 import { type Config, InvalidSettings } from "./config/config.ts";
-import { StartupError } from "./core.ts";
 import { readSettingFile, SettingFileError } from "./setting-file.ts";
+import { StartupError } from "./startup-error.ts";
 
 export interface Tls {
   readonly cert: string;

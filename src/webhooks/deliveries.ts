@@ -28,6 +28,7 @@ import {
   lockProgress,
   raiseVersion,
   removeRowsFrom,
+  retryBatch,
   retryNow,
   retryUndelivered,
   type StoredProgress,
@@ -157,13 +158,14 @@ const notFound = (webhookId: WebhookId) => reject({ code: "webhook_not_found", w
 async function resume(
   { clock, events }: DeliveriesOptions,
   transaction: Queryable,
-  { id, customerId }: Webhook,
+  { id, customerId, deliveryOrder }: Webhook,
   from: "WHERE_IT_STOOD" | "NOW",
 ): Promise<void> {
   await raiseVersion(transaction, id);
   await forgetFailing(transaction, id);
   if (from === "WHERE_IT_STOOD") {
     await retryNow(transaction, id, clock.now());
+    if (deliveryOrder === "strict") await retryBatch(transaction, id, clock.now());
     return;
   }
   const { last } = await events.bounds(customerId);
@@ -202,7 +204,7 @@ async function replay(
   });
 }
 
-/** A strict webhook may be told to go on behind the batch at which it stopped, which stays listed. */
+/** A strict webhook may be told to go on behind the batch that it has given up, which stays listed. */
 async function furthest(transaction: Queryable, progress: StoredProgress): Promise<bigint> {
   const { readTo, batchEnd } = progress;
   return (batchEnd !== undefined && (await isStopped(transaction, progress)) ? batchEnd : readTo) + 1n;

@@ -222,7 +222,7 @@ function columnsOfRows(rows: readonly OpenRow[]): unknown[][] {
 // Rows ---------------------------------------------------------------------------------------------------------------
 
 /**
- * The open rows of these webhooks; of a strict one that is stopped also those of its batch.
+ * The open rows of these webhooks; of a strict one that has given its batch up also those.
  */
 export async function readOpenRows(
   transaction: Queryable,
@@ -288,6 +288,16 @@ export async function retryNow(transaction: Queryable, webhookId: WebhookId, now
     [webhookId, sqlTime(now)],
   );
   return row?.count ?? 0;
+}
+
+/** The batch that a strict webhook has given up is tried again, as if for the first time. */
+export async function retryBatch(transaction: Queryable, webhookId: WebhookId, now: Instant): Promise<void> {
+  await transaction.rows(
+    `update webhook_delivery d set status = 'RETRYING', attempts = 0, next_attempt_at = $2, updated_at = $2
+       from webhook_progress p
+      where d.webhook_id = $1 and p.webhook_id = $1 and d.number > p.read_to and d.status = 'UNDELIVERED'`,
+    [webhookId, sqlTime(now)],
+  );
 }
 
 /** The first of those that were given up are tried again, as if for the first time. @returns how many */

@@ -268,6 +268,24 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     ["warning secret-files:"],
   ],
   [
+    "a bootstrap file with a scope that there is not, and a catalogue without lists",
+    async () => {
+      const [customers, catalogue] = [join(place.directory, "customers.json"), join(place.directory, "catalogue.json")];
+      const clients = [{ client_id: "acme", client_secret: "x".repeat(43), scopes: ["money:make"] }];
+      const file = JSON.stringify({ customers: [{ name: "Acme", clients }] });
+      await writeFile(customers, file, { mode: 0o600 });
+      await writeFile(catalogue, "{}");
+      vi.stubEnv("PARBOOK_BOOTSTRAP", customers);
+      vi.stubEnv("PARBOOK_CATALOGUE", catalogue);
+    },
+    async () => undefined,
+    [
+      "fatal settings: catalogue.json is not an object with the lists assets, markets and fee_tiers",
+      "fatal settings: the bootstrap file cannot be applied:",
+      'fatal settings:   client "acme": "money:make" is not a scope',
+    ],
+  ],
+  [
     "a bootstrap file that the group may read, as the operator wants it: nothing",
     async () => {
       const path = join(place.directory, "customers.json");

@@ -176,6 +176,24 @@ test("a request that waits gets no event once its client is disabled", async () 
   });
 });
 
+test("a request that waits goes on behind ten thousand events that do not match", async () => {
+  const customer = await service.customer("Searching");
+  const call = callerAs(service, customer);
+  const [from, to] = [await service.profile(customer, { USD: "100" }), customer.defaultProfile];
+  const item = { from_profile_id: from, to_profile_id: to, amount: "0.01", asset: "USD" };
+  for (let bulk = 0; bulk < 11; bulk += 1) {
+    const items = Array.from({ length: 500 }, (_, i) => ({ ...item, ref_id: `${bulk} ${i}` }));
+    await call("POST", "/v2/transfer/internal/bulk", { mode: "atomic", items });
+  }
+  const following = "/v2/events?type=profile.created&after_number=3";
+  // Without waiting, it says where to go on.
+  await until("all are events", async () => (await get(`${following}`, customer.token)).body.next_page_cursor !== "");
+  await call("POST", "/v2/profiles", { nickname: "behind them" });
+  const { body } = await get(`${following}&wait_millis=30000`, customer.token);
+  expect(body.events).toMatchObject([{ type: "profile.created", object: { nickname: "behind them" } }]);
+  expect(body.events[0].number).toBeGreaterThan(10_003);
+});
+
 test("a request waits for the next event, and no longer than it said", async () => {
   const customer = await service.customer("Waiting");
   await eventsOf(service, customer, ["profile.created"]);

@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
-import { type CatalogueFile, fillCatalogue, readCatalogueFile } from "../../src/catalogue/fill-catalogue.ts";
+import { type CatalogueFile, fillCatalogue, readOwnCatalogue } from "../../src/catalogue/fill-catalogue.ts";
+import { readCatalogue } from "../../src/service/catalogue-file.ts";
 import { migrateAs } from "../../src/service/core.ts";
+import { SettingFileError } from "../../src/service/setting-file.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 
@@ -13,7 +15,7 @@ let db: TestDatabase;
 let file: CatalogueFile;
 beforeAll(async () => {
   db = await testDatabase();
-  file = await readCatalogueFile();
+  file = await readOwnCatalogue();
 });
 afterAll(() => db.close());
 
@@ -154,11 +156,20 @@ test("the operator's file is read in place of the program's, and one that is no 
   const folder = await mkdtemp(join(tmpdir(), "parbook-catalogue-"));
   const read = async (text: string) => {
     await writeFile(join(folder, "catalogue.json"), text);
-    return readCatalogueFile({ catalogue: join(folder, "catalogue.json") });
+    return readCatalogue({ catalogue: join(folder, "catalogue.json") });
   };
   const ours = { assets: [{ code: "USD", kind: "fiat", precision: 2 }], markets: [], fee_tiers: [] };
   expect(await read(JSON.stringify({ ...ours, comment: "ours" }))).toEqual(ours);
-  await expect(read("{")).rejects.toThrow(/^catalogue.json is not JSON: /);
+  const path = join(folder, "catalogue.json");
+  await expect(read("{")).rejects.toThrow(`the catalogue ${path} cannot be read: it is not JSON`);
+  await expect(read(`{"assets":[],${JSON.stringify(ours).slice(1)}`)).rejects.toThrow("it has a field twice");
+  // As a wrong setting, on which no restart helps.
+  const absent = readCatalogue({ catalogue: join(folder, "none.json") });
+  await expect(absent).rejects.toThrow(SettingFileError);
+  await expect(absent).rejects.toThrow(`PARBOOK_CATALOGUE ${join(folder, "none.json")} cannot be read: ENOENT`);
+  await expect(read(JSON.stringify({ ...ours, assets: [1] }))).rejects.toThrow(
+    "the asset undefined of catalogue.json cannot be used: it has no code",
+  );
   const { assets, markets, fee_tiers } = ours;
   for (const none of [
     null,
@@ -214,7 +225,7 @@ test("what another process creates meanwhile is left to it, and a fault of the d
 });
 
 test("a coin of one's own comes with its market, and a database that has it says nothing when the coin is not named again", async () => {
-  const withCoin = await readCatalogueFile({ coin: "ACMECOIN" });
+  const withCoin = await readCatalogue({ coin: "ACMECOIN" });
   expect(withCoin.assets.at(-1)).toEqual({ code: "ACMECOIN", kind: "stablecoin", precision: 6 });
   // docs/your-own-coin.md
   expect(withCoin.markets.at(-1)).toEqual({
@@ -223,8 +234,8 @@ test("a coin of one's own comes with its market, and a database that has it says
     ...{ min_quote_amount: "0.01", max_quote_amount: "5000000", max_notional_value: "5000000" },
   });
   expect([withCoin.assets.slice(0, -1), withCoin.markets.slice(0, -1)]).toEqual([file.assets, file.markets]);
-  expect(await readCatalogueFile({ coin: "USDP" })).toEqual(file);
-  await expect(readCatalogueFile({ coin: "BTC" })).rejects.toThrow(
+  expect(await readCatalogue({ coin: "USDP" })).toEqual(file);
+  await expect(readCatalogue({ coin: "BTC" })).rejects.toThrow(
     "BTC cannot be a coin of your own: it is crypto in catalogue.json",
   );
   await fillCatalogue(db.owner, withCoin, { namesAll: false });

@@ -233,7 +233,7 @@ test("a sandbox that has to migrate without the owner's connection says what is 
 
 test("one that cannot migrate for any other reason says this", async () => {
   const { failure } = await failureToMigrate({ catalogue: "/nowhere/catalogue.json" });
-  expect(failure).toBe("ENOENT: no such file or directory, open '/nowhere/catalogue.json'");
+  expect(failure).toBe("PARBOOK_CATALOGUE /nowhere/catalogue.json cannot be read: ENOENT");
 });
 
 test("production rejects a database that is not durable, and a role that could change the ledger", async () => {

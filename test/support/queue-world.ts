@@ -118,8 +118,17 @@ export class World {
     while (this.inFlight.length > 0) this.answer(0, FAILED);
     this.writeAll();
     this.stored = { ...this.stored, failingSince: undefined };
+    if (this.order === "strict") this.retryBatch();
     this.reading = undefined;
     this.queue = this.open();
+  }
+
+  retryBatch(): void {
+    for (const row of [...this.rows.values()]) {
+      if (row.number <= this.stored.readTo || row.status !== "UNDELIVERED") continue;
+      this.rows.set(row.number, { ...row, status: "RETRYING", attempts: 0, nextAttemptAt: this.now });
+      this.failures.delete(row.number);
+    }
   }
 
   /** Begins to read a page, or ends what was begun. */

@@ -98,39 +98,53 @@ test("a strict webhook cannot skip a batch that is still tried", async () => {
   expect(await stored()).toEqual(before);
 });
 
-test("a strict webhook stops at a batch that it could not deliver, until somebody retries or skips it", async () => {
+test("a strict webhook that gives up a batch is disabled, until it is enabled to retry or to skip it", async () => {
   const a = await site.profile();
   const receiver = await site.receiver();
   const webhook = await site.webhook({ url: receiver.url, deliveryOrder: "strict" });
   receiver.answer = () => 500;
-  const { deliveries } = site.node();
-  await site.change(a);
-  const first = await site.lastNumber();
-  const giveUp = async (attempts: number): Promise<void> => {
+  const { deliveries, log } = site.node();
+  const disablings = () => log.filter((event) => event.kind === "disabled").map(({ reason }) => reason);
+  const enable = async (from: "WHERE_IT_STOOD" | "NOW"): Promise<void> => {
+    receiver.answer = () => 204;
+    unwrap(await site.webhooks.enable(site.customerId, webhook.id, deliveries.resume(from), TESTER));
+  };
+  /** One event that is not accepted, and one behind it. @returns the number of the first */
+  const giveUp = async (): Promise<number> => {
+    receiver.answer = () => 500;
+    const before = receiver.received.length;
+    const disabled = disablings().length;
+    await site.change(a);
+    const number = await site.lastNumber();
     for (let attempt = 1; attempt <= 10; attempt += 1) {
-      await until("it is tried", () => receiver.received.length === attempts + attempt);
-      await until("it is written", async () => (await site.rows(webhook))[0]?.endsWith(` ${attempt}`) === true);
+      await until("it is tried", () => receiver.received.length === before + attempt);
+      await until("it is written", async () => (await site.rows(webhook)).at(-1)?.endsWith(` ${attempt}`) === true);
       await site.toNextAttempt(webhook);
     }
+    await until("it is disabled", () => disablings().length > disabled);
+    await site.change(a);
+    return number;
   };
-  await giveUp(0);
-  await site.change(a);
+  const first = await giveUp();
   expect(await site.rows(webhook)).toEqual([`${first} UNDELIVERED 10`]);
-  receiver.answer = () => 204;
-  unwrap(await deliveries.replay(site.customerId, webhook.id, { onlyUndelivered: true }));
+  await enable("WHERE_IT_STOOD");
   await until("both are accepted", () => receiver.accepted().length === 2);
   expect(receiver.accepted()).toEqual([first, first + 1]);
 
-  receiver.answer = () => 500;
-  const before = receiver.received.length;
-  await site.change(a);
-  await giveUp(before);
-  await site.change(a);
-  receiver.answer = () => 204;
-  unwrap(await deliveries.replay(site.customerId, webhook.id, { fromNumber: BigInt(first + 3) }));
+  const second = await giveUp();
+  unwrap(await deliveries.replay(site.customerId, webhook.id, { fromNumber: BigInt(second + 1) }));
+  await enable("WHERE_IT_STOOD");
   await until("it goes on behind it", () => receiver.accepted().length === 3);
-  expect(receiver.accepted().at(-1)).toBe(first + 3);
-  expect(await site.rows(webhook)).toEqual([`${first + 2} UNDELIVERED 10`]);
+  expect(receiver.accepted().at(-1)).toBe(second + 1);
+  expect(await site.rows(webhook)).toEqual([`${second} UNDELIVERED 10`]);
+
+  const third = await giveUp();
+  await enable("NOW");
+  await site.change(a);
+  await until("it begins with what comes", () => receiver.accepted().length === 4);
+  expect(receiver.accepted().at(-1)).toBe(third + 2);
+  expect(await site.rows(webhook)).toEqual([`${second} UNDELIVERED 10`, `${third} UNDELIVERED 10`]);
+  expect(disablings()).toEqual(["failing", "failing", "failing"]);
 });
 
 test("a test is posted at once, and is among the attempts", async () => {

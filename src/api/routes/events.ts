@@ -186,7 +186,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
         tags: ["Events"],
         summary: "List events",
         description:
-          "The caller's events, oldest first. To follow them, repeat with `after_number`, the number of the last event, and `wait_millis`. Filters combine with AND, the values of one filter with OR.",
+          "The caller's events, oldest first. To follow them, repeat with `after_number`, the number of the last event, and `wait_millis`. While `next_page_cursor` is not empty, go on with it instead: so much did not match a filter. Filters combine with AND, the values of one filter with OR.",
         querystring: ListEventsQuery,
         response: { 200: EventList, ...errors(400, 401, 403, 429, 500, 503) },
       },
@@ -302,11 +302,12 @@ async function listOrWait(
       const startedMs = performance.now();
       const page = await events.list({ ...filter, after }, isAwaited);
       const nowMs = performance.now();
-      if (page.events.length > 0 || !page.isLast || endsAt <= nowMs || !isAwaited()) return page;
-      if (wasWoken) await pause(Math.min(restMs(nowMs - startedMs, RESTS), endsAt - nowMs));
+      if (page.events.length > 0 || endsAt <= nowMs || !isAwaited()) return page;
+      if (wasWoken || !page.isLast) await pause(Math.min(restMs(nowMs - startedMs, RESTS), endsAt - nowMs));
       releaseAdmission(request);
       after = page.searchedTo;
-      await news.wait(Math.max(endsAt - performance.now(), 0));
+      // Behind a page that was ended because so much did not match, it is looked for at once.
+      if (page.isLast) await news.wait(Math.max(endsAt - performance.now(), 0));
       // One event wakes all that wait. Without a place to look again the caller comes again itself: nothing is missed.
       if (stopping.aborted || !(await isAdmittedAgain(request))) return page;
       if (!(await request.server.isStillGranted(request))) throw invalidToken();

@@ -10,14 +10,19 @@ export function listAllWrites(database: Database, query: WritesQuery): Promise<W
   return listWrites(database, REQUESTED, query);
 }
 
-/** @returns the ids of the records of any customer that have this ref_id. A few index probes per customer */
+/**
+ * Of orders all that have had it: their claim passes to the next one a day after they are closed.
+ * @returns the ids of the records of any customer that have this ref_id. A few index probes per customer
+ */
 export async function findByRefId(database: Queryable, refId: string): Promise<Set<string>> {
   const rows = await database.rows<{ id: string }>(
     `select c.id from customer
-      cross join unnest('{conversion,order,legal_hold}'::claim_kind[]) as k(kind)
+      cross join unnest('{conversion,legal_hold}'::claim_kind[]) as k(kind)
        join claim c on c.customer_id = customer.id and c.kind = k.kind and c.ref_id = $1
      union all
-     select t.id from customer join transfer t on t.customer_id = customer.id and t.ref_id = $1`,
+     select t.id from customer join transfer t on t.customer_id = customer.id and t.ref_id = $1
+     union all
+     select o.id from customer join orders o on o.customer_id = customer.id and o.ref_id = $1`,
     [refId],
   );
   return new Set(rows.map((row) => row.id));

@@ -1,11 +1,15 @@
 /** Everything that `parbook doctor` examines, in the state in which it is: nothing is changed, and nothing is required. */
 
+import { loadCatalogue } from "../../catalogue/catalogue.ts";
+import { findOwners } from "../../customers/customers.ts";
 import { DatabaseComparedClock } from "../../ledger/compared-clock.ts";
 import { readDatabaseTime } from "../../ledger/writer/lane-connection.ts";
 import { Database } from "../../postgres/database.ts";
 import { pendingMigrations, SchemaError } from "../../postgres/migrations.ts";
-import { readBootstrapFile } from "../../service/bootstrap/bootstrap-file.ts";
+import { type BootstrapFile, readBootstrapFile } from "../../service/bootstrap/bootstrap-file.ts";
+import { checkBootstrap } from "../../service/bootstrap/check-bootstrap.ts";
 import { rejectDemoClients, rejectOtherMode, rejectSandboxData } from "../../service/bootstrap/reject-sandbox-data.ts";
+import { readCatalogue } from "../../service/catalogue-file.ts";
 import type { Config } from "../../service/config/config.ts";
 import { readDialectFile } from "../../service/dialect-file.ts";
 import {
@@ -46,15 +50,17 @@ export async function examineAll(readSettings: () => Config): Promise<Report> {
   }
   const about = { config, now: systemClock.now() };
   const isProduction = config.mode === "production";
-  const mode = isProduction ? await examineProduction(config) : SANDBOX;
-  const { postgres, ...ofDatabase } = await examineDatabase(config);
+  const { bootstrap, ...mode } = isProduction ? await examineProduction(config) : { ...SANDBOX, bootstrap: undefined };
+  const { postgres, ...ofDatabase } = await examineDatabase(config, bootstrap);
   const service = isProduction
     ? await examine([...EXAMINATIONS_OF_SERVICE, ...EXAMINATIONS_OF_LIMITS], about)
     : NOTHING;
   const parts = [mode, ofDatabase, await examine(EXAMINATIONS_OF_MACHINE, about), service];
   const found = parts.flatMap((part) => part.findings);
   const findings = sortFindings(accept(found, config.accepted));
-  return { mode: config.mode, postgres, findings, sound: parts.flatMap((part) => part.sound) };
+  const sound = parts.flatMap((part) => part.sound);
+  // One part may have found what another did not.
+  return { mode: config.mode, postgres, findings, sound: soundOf(sound, found) };
 }
 
 const CORRECT = "correct it";
@@ -67,19 +73,23 @@ const SANDBOX: Examined = {
   sound: [],
 };
 
-/** The same functions as at start. */
-async function examineProduction(config: Config): Promise<Examined> {
+/** Without the database. The same functions as at start. */
+async function examineProduction(
+  config: Config,
+): Promise<Examined & { readonly bootstrap?: BootstrapFile | undefined }> {
   const { bootstrap, dialect, dataDir } = config;
   const file =
     bootstrap === undefined ? undefined : await attempt("settings", CORRECT, () => readBootstrapFile(bootstrap));
   const findings = [
     await attempt("settings", CORRECT, async () => requireTls(config)),
     await attempt("settings", CORRECT, () => readTls(config)),
+    await attempt("settings", CORRECT, () => readCatalogue(config)),
+    // Whether Parbook has its words is seen only once everything is built.
     dialect === undefined ? undefined : await attempt("settings", CORRECT, () => readDialectFile(dialect)),
     file,
     await attempt("sandbox-data", OTHER_PLACE, () => rejectSandboxData(dataDir, file?.value)),
   ].flatMap((one) => one?.findings ?? []);
-  return { findings, sound: soundOf(["settings", "sandbox-mode", "sandbox-data"], findings) };
+  return { findings, sound: soundOf(["settings", "sandbox-mode", "sandbox-data"], findings), bootstrap: file?.value };
 }
 
 const OTHER_PLACE = "use another database and data directory, and secrets of your own";
@@ -109,14 +119,14 @@ const linesOf = (error: unknown): readonly string[] =>
 
 type OfDatabase = Examined & Pick<Report, "postgres">;
 
-async function examineDatabase(config: Config): Promise<OfDatabase> {
+async function examineDatabase(config: Config, bootstrap: BootstrapFile | undefined): Promise<OfDatabase> {
   let provided: ProvidedDatabase | undefined;
   let database: Database | undefined;
   try {
     provided = await provideDatabase(config, "command", () => undefined);
     database = new Database({ connection: provided.service, maxConnections: 1, onIdleError: () => undefined });
     if (provided.kind === "external") await database.checkSessionsAreNotShared();
-    return await examineReached(database, config);
+    return await examineReached(database, config, bootstrap);
   } catch (error) {
     const fix = "see the reason, and run it again";
     return { postgres: undefined, findings: failed("database-away", error, fix), sound: [] };
@@ -126,7 +136,11 @@ async function examineDatabase(config: Config): Promise<OfDatabase> {
   }
 }
 
-async function examineReached(database: Database, config: Config): Promise<OfDatabase> {
+async function examineReached(
+  database: Database,
+  config: Config,
+  bootstrap: BootstrapFile | undefined,
+): Promise<OfDatabase> {
   const now = systemClock.now();
   const settings = await readServerSettings(database);
   const about = { database, settings, config, now };
@@ -135,8 +149,9 @@ async function examineReached(database: Database, config: Config): Promise<OfDat
   const isMigrated = schema.length === 0;
   const ledger = isMigrated ? await examine(EXAMINATIONS_OF_LEDGER, about) : NOTHING;
   const sandboxData = isMigrated && config.mode === "production" ? await findSandboxData(database) : [];
+  const inBootstrap = isMigrated && bootstrap !== undefined ? await findInBootstrap(database, bootstrap) : [];
   const clock = await findClockDifference(database, config);
-  const own = [...schema, ...clock, ...sandboxData];
+  const own = [...schema, ...clock, ...sandboxData, ...inBootstrap];
   return {
     postgres: settings.server_version,
     findings: [...own, ...server.findings, ...ledger.findings],
@@ -148,6 +163,18 @@ async function findSandboxData(database: Database): Promise<Finding[]> {
   const mode = await attempt("sandbox-data", OTHER_PLACE, () => rejectOtherMode(database, "production"));
   const demo = await attempt("sandbox-data", OTHER_PLACE, () => rejectDemoClients(database));
   return [...mode.findings, ...demo.findings];
+}
+
+async function findInBootstrap(database: Database, file: BootstrapFile): Promise<Finding[]> {
+  const catalogue = await loadCatalogue(database);
+  try {
+    const customers = {
+      ownersOf: (clients: readonly string[], profiles: readonly string[]) => findOwners(database, clients, profiles),
+    };
+    return [...(await attempt("settings", CORRECT, () => checkBootstrap({ customers, catalogue }, file))).findings];
+  } finally {
+    catalogue.close();
+  }
 }
 
 async function findSchema(database: Database, { databaseUrl }: Config): Promise<Finding[]> {

@@ -48,7 +48,7 @@ export const NO_HEADS: Heads = new Map();
  */
 export function inOrder<Batch extends OrderedBatch>(batches: readonly Batch[]): Batch[] {
   const queues = queuesOf(batches);
-  const waiting = new Set([...queues.values()].flat().flatMap(({ versions }) => versions));
+  const waiting = new WaitingVersions([...queues.values()].flat().flatMap(({ versions }) => versions));
   const ordered: Batch[] = [];
   for (;;) {
     const next = firstReady(queues, waiting);
@@ -59,11 +59,40 @@ export function inOrder<Batch extends OrderedBatch>(batches: readonly Batch[]): 
   }
 }
 
+/** A version of an object. */
+interface Version {
+  readonly of: string;
+  readonly version: bigint;
+}
+
 interface Queued<Batch> {
   readonly batch: Batch;
-  /** The versions of objects that it made, and those before. */
-  readonly versions: readonly string[];
-  readonly predecessors: readonly string[];
+  /** That it made. Of an object that it changed several times, the last one. */
+  readonly versions: readonly Version[];
+}
+
+/** The versions of batches that are not in order yet. Those of an object have gaps. */
+class WaitingVersions {
+  /** By object, the lowest last. */
+  readonly #versions = new Map<string, bigint[]>();
+
+  constructor(versions: readonly Version[]) {
+    for (const { of, version } of versions) {
+      const others = this.#versions.get(of);
+      if (others === undefined) this.#versions.set(of, [version]);
+      else others.push(version);
+    }
+    for (const one of this.#versions.values()) one.sort((a, b) => (a > b ? -1 : 1));
+  }
+
+  isLowest({ of, version }: Version): boolean {
+    return this.#versions.get(of)?.at(-1) === version;
+  }
+
+  delete({ of, version }: Version): void {
+    const versions = this.#versions.get(of) ?? [];
+    versions.splice(versions.lastIndexOf(version), 1);
+  }
 }
 
 type Queues<Batch> = Map<number, Queued<Batch>[]>;
@@ -71,7 +100,7 @@ type Queues<Batch> = Map<number, Queued<Batch>[]>;
 function queuesOf<Batch extends OrderedBatch>(batches: readonly Batch[]): Queues<Batch> {
   const queues: Queues<Batch> = new Map();
   for (const batch of [...batches].sort((a, b) => a.slot - b.slot || (a.n < b.n ? -1 : 1))) {
-    const queued = { batch, versions: namesOf(batch.written, 0n), predecessors: namesOf(batch.written, 1n) };
+    const queued = { batch, versions: versionsOf(batch.written) };
     const queue = queues.get(batch.slot);
     if (queue === undefined) queues.set(batch.slot, [queued]);
     else queue.push(queued);
@@ -79,21 +108,21 @@ function queuesOf<Batch extends OrderedBatch>(batches: readonly Batch[]): Queues
   return queues;
 }
 
-function namesOf(written: OrderedBatch["written"], back: bigint): string[] {
+function versionsOf(written: OrderedBatch["written"]): Version[] {
   return [...written].flatMap(([table, changes]) =>
-    [...changes].map(([key, { version }]) => `${table}/${key}/${version - back}`),
+    [...changes].map(([key, { version }]) => ({ of: `${table}/${key}`, version })),
   );
 }
 
 /** In a sound chain one is always ready, because the batches have committed in some order. Otherwise the first goes on. */
 function firstReady<Batch extends OrderedBatch>(
   queues: Queues<Batch>,
-  waiting: ReadonlySet<string>,
+  waiting: WaitingVersions,
 ): Queued<Batch> | undefined {
   const first = [...queues.values()].flatMap((queue) => queue[0] ?? []);
   if (first.length < 2) return first[0];
   first.sort(({ batch: a }, { batch: b }) => a.at - b.at || a.slot - b.slot);
-  return first.find(({ predecessors }) => !predecessors.some((version) => waiting.has(version))) ?? first[0];
+  return first.find(({ versions }) => versions.every((version) => waiting.isLowest(version))) ?? first[0];
 }
 
 /**

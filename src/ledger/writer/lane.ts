@@ -22,6 +22,7 @@ import { type Key, keyName, readKeys } from "../tables.ts";
 import { isContention } from "./batch-conflicts.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
+import { CommandQueue } from "./command-queue.ts";
 import { Decider } from "./decider.ts";
 import { committed, dispatch, dissolve, failed, type InFlightBatch, isRefused, movedRows } from "./in-flight-batch.ts";
 import { ignoreLaneClosed, LaneClosed, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
@@ -32,7 +33,6 @@ import { ExpiringSet } from "./reading/expiring-set.ts";
 import { MicroBatcher } from "./reading/micro-batcher.ts";
 import { readRows } from "./reading/read-rows.ts";
 import { RefIdLookup } from "./reading/ref-id-lookup.ts";
-import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { Slot } from "./slot-chain.ts";
 
 export class Lane {
@@ -53,7 +53,7 @@ export class Lane {
   /** Commands that are probably retries, whose rows are being read, are known, or must be locked first. */
   readonly #retries: MicroBatcher<PendingCommand>;
   readonly #reads: MicroBatcher<PendingCommand>;
-  readonly #queue = new RoundRobinQueue<PendingCommand>(({ weight }) => weight);
+  readonly #queue = new CommandQueue();
   #toLock: PendingCommand[] = [];
   /** Whether commands that must be locked are next. */
   #isLockTurn = false;
@@ -145,7 +145,7 @@ export class Lane {
 
   #admit(pending: PendingCommand): void {
     if (this.#decider.isKnown(pending)) {
-      this.#queue.push(pending.command.queueKey, pending);
+      this.#queue.push(pending);
       this.#schedulePump();
       return;
     }
@@ -177,8 +177,10 @@ export class Lane {
     // Queued commands are decided when the clock is right again, if that is before their deadline.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
     const { batch, batchRows } = this.#bounds;
-    while (this.#inFlight.length < LIMITS.inFlight && this.#queue.size > 0 && !this.#isLockTurn) {
-      const taken = this.#queue.take(batch, batchRows).filter((pending) => this.#isInTime(pending));
+    while (this.#inFlight.length < LIMITS.inFlight && !this.#isLockTurn) {
+      const some = this.#queue.take(batch, batchRows, this.#inFlight);
+      if (some.length === 0) break;
+      const taken = some.filter((pending) => this.#isInTime(pending));
       this.#toLock.push(...taken.filter((pending) => this.#mustLock(pending)));
       this.#dispatch(taken.filter((pending) => !this.#mustLock(pending)));
       this.#isLockTurn = this.#toLock.length > 0;
@@ -372,7 +374,7 @@ export class Lane {
         if (!(fault instanceof DatabaseAway) && serverError(fault) === undefined) throw fault;
         if (this.#awayFault === undefined) this.#log({ kind: "database_away", error: fault });
         this.#awayFault = fault;
-        for (const pending of this.#queue.take(this.#queue.size)) pending.unavailable(awayReason(fault));
+        for (const pending of this.#queue.takeAll()) pending.unavailable(awayReason(fault));
         if (performance.now() > patientUntil)
           this.#admission.failAll(`${awayReason(fault)}: look up the ref_id to see what was done`);
         await pause(pauseMs);

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import Type, { type Static } from "typebox";
 import Value from "typebox/value";
+import { readJson } from "../../api/requests/body-reader.ts";
 import { DECIMAL_PATTERN } from "../../money/amount.ts";
 import type { Uuid } from "../../std/id.ts";
 
@@ -71,9 +72,11 @@ export class BootstrapError extends Error {
 export async function readBootstrapFile(path: string): Promise<BootstrapFile> {
   let file: unknown;
   try {
-    file = JSON.parse(await readFile(path, "utf8"));
+    // Its messages do not quote what is around a mistake, which may be a secret.
+    file = readJson(await readFile(path), Number.POSITIVE_INFINITY);
   } catch (error) {
-    throw new BootstrapError(`the bootstrap file ${path} cannot be read: ${(error as Error).message}`);
+    const why = (error as Error).message.replace("the body", "it");
+    throw new BootstrapError(`the bootstrap file ${path} cannot be read: ${why}`);
   }
   if (Value.Check(BootstrapShape, file)) return file;
   const errors = Value.Errors(BootstrapShape, file);

@@ -21,7 +21,10 @@ export const customerIdOf = (customer: CustomerEntry): CustomerId =>
 
 /** Throws a `BootstrapError` with a line for each entry that cannot be applied. */
 export async function checkBootstrap(
-  { customers, catalogue }: { readonly customers: Customers; readonly catalogue: Catalogue },
+  {
+    customers,
+    catalogue,
+  }: { readonly customers: Pick<Customers, "ownersOf">; readonly catalogue: Pick<Catalogue, "findAsset"> },
   file: BootstrapFile,
 ): Promise<void> {
   const clients = file.customers.flatMap((customer) => customer.clients ?? []);
@@ -81,7 +84,7 @@ function clientFaults({ client_id: id, scopes }: ClientEntry, isRepeated: boolea
 }
 
 function profileFaults(
-  catalogue: Catalogue,
+  catalogue: Pick<Catalogue, "findAsset">,
   { id, nickname, balances = {} }: ProfileEntry,
   isOthers: boolean,
 ): string[] {
@@ -99,7 +102,7 @@ function profileFaults(
   ];
 }
 
-function balanceFault(catalogue: Catalogue, code: string, text: string): string | undefined {
+function balanceFault(catalogue: Pick<Catalogue, "findAsset">, code: string, text: string): string | undefined {
   const asset = catalogue.findAsset(code);
   if (asset === undefined) return "unknown asset";
   const amount = parseAmount(text);

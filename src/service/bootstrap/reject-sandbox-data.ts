@@ -5,7 +5,7 @@
 import { access } from "node:fs/promises";
 import type { Queryable } from "../../postgres/database.ts";
 import type { Config } from "../config/config.ts";
-import { StartupError } from "../core.ts";
+import { StartupError } from "../startup-error.ts";
 import type { BootstrapFile } from "./bootstrap-file.ts";
 import { DEMO_CLIENT, demoFile } from "./demo-file.ts";
 

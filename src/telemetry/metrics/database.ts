@@ -70,7 +70,7 @@ function addWebhooks(registry: Registry, watch: DatabaseWatch): void {
   );
   plain(
     "parbook_webhook_failing_seconds",
-    "For how long the receiver that has failed longest has accepted nothing. After five days its webhook is disabled.",
+    "For how long the receiver that has failed longest has accepted nothing. After five days its webhook is disabled, a strict one after three.",
     ({ failingMs }) => failingMs / 1_000,
   );
   gauge(

@@ -42,7 +42,7 @@ function strictAskedAgain(attempts: number, batch: readonly OpenRow[]) {
     if (taken !== undefined) queue.settle(taken, outcome, at);
     return taken?.numbers;
   };
-  return { now, post };
+  return { now, post, queue };
 }
 
 test("a skipped event that fails for the last time does not stop a strict webhook", () => {
@@ -50,14 +50,29 @@ test("a skipped event that fails for the last time does not stop a strict webhoo
   expect([post(now, FAILED), post(now, ACCEPTED)]).toEqual([[3n], [5n]]);
 });
 
-test("a strict webhook that has stopped stays so while a skipped event is tried again", () => {
+test("a strict webhook that has given up its batch sends none before it is enabled, while a skipped event is tried again", () => {
   const tried = { attempts: 10, nextAttemptAt: undefined, lastError: "answered 500" };
   const { now, post } = strictAskedAgain(0, [{ number: 5n, objectId: "object", status: "UNDELIVERED", ...tried }]);
   const later = (now + 3_600_000) as Instant;
   expect([post(now, FAILED), post(later, ACCEPTED), post(later, ACCEPTED)]).toEqual([[3n], [3n], undefined]);
 });
 
-test("a strict webhook that has stopped is stopped for the next process too", () => {
+test("a strict webhook that gives up its batch is disabled, not by a skipped event", () => {
+  const strict = (attempts: number) => {
+    const tried = {
+      status: "RETRYING",
+      attempts,
+      nextAttemptAt: 1_000_000 as Instant,
+      lastError: "answered 500",
+    } as const;
+    const { now, post, queue } = strictAskedAgain(9, [{ number: 5n, objectId: "object", ...tried }]);
+    expect([post(now, FAILED), queue.disabling, post(now, FAILED)]).toEqual([[3n], undefined, [5n]]);
+    return queue.disabling;
+  };
+  expect([strict(8), strict(9)]).toEqual([undefined, "failing"]);
+});
+
+test("a strict webhook that has given up its batch is disabled by the next process too", () => {
   const stored = { ...NOTHING_YET, readTo: 4n, batchEnd: 5n };
   const tried = { attempts: 10, nextAttemptAt: undefined, lastError: "answered 500" };
   const rows = [{ number: 5n, objectId: "object", status: "UNDELIVERED", ...tried } as const];
@@ -66,6 +81,7 @@ test("a strict webhook that has stopped is stopped for the next process too", ()
   queue.addPage(4n, { events: [{ number: 5n, objectId: "object", bytes: 1 }], searchedTo: 5n, isLast: true });
   expect(queue.take(now)).toBeUndefined();
   expect(queue.nextDueAt(now)).toBeUndefined();
+  expect(queue.disabling).toBe("failing");
 });
 
 test("a strict webhook's batch is the same after a restart while its receiver fails, also if it is a long one", () => {

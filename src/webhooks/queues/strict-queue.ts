@@ -4,7 +4,7 @@
  *
  *   none -> being written -> due -> in flight -> accepted            (the place moves behind it)
  *                                             -> due, later
- *                                             -> stopped, after the last attempt, until somebody acts
+ *                                             -> given up, after the last attempt: the webhook is disabled
  *
  * While it is retried its events have rows, behind the place. Rows before the place are events that were skipped and are
  * asked for again: they go first, each as a batch of one.
@@ -70,7 +70,7 @@ export class StrictQueue<Event extends ReadEvent> implements DeliveryQueue<Event
   }
 
   get disabling(): DisablingReason | undefined {
-    return this.#receiver.disabling;
+    return this.#receiver.disabling ?? (this.#isStopped ? "failing" : undefined);
   }
 
   // Reading ----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { MarketCode } from "../../../src/catalogue/market.ts";
+import { findByRefId } from "../../../src/cli/auditing/all-writes.ts";
 import type { Profile } from "../../../src/customers/profiles/profiles.ts";
 import type { OrderId } from "../../../src/exchange/order.ts";
 import type { Instant } from "../../../src/std/clock.ts";
@@ -261,6 +262,10 @@ test("a ref_id is unique per customer, and free again 24 hours after its order h
       meta: { existing: second.body },
     }),
   );
+  // An audit by this ref_id names all that have had it.
+  const { body: elsewhere } = await ask(api, "GET", `/v2/profiles/${other.id}/orders`, { token: "globex" });
+  const ids = [first.id, (second.body as { id: string }).id, (elsewhere as { items: { id: string }[] }).items[0]?.id];
+  expect(await findByRefId(api.db.owner, json.ref_id)).toEqual(new Set(ids));
 });
 
 test("the ref_id of a rejected order is taken for 24 hours; then one of several concurrent requests gets it", async () => {

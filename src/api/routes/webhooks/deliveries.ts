@@ -37,7 +37,7 @@ const EnableBody = Body(
     from: NamedEnum(
       "WebhookResumption",
       ["WHERE_IT_STOOD", "NOW"],
-      "WHERE_IT_STOOD: what was not delivered meanwhile is. NOW: what was tried and failed is given up, and counts as undelivered; what was not tried is skipped, and does not.",
+      "WHERE_IT_STOOD: what was not delivered meanwhile is, with a batch that a STRICT webhook gave up first. NOW: what failed, and what waits behind it, is given up and counts as undelivered; what was not read yet is skipped, and does not.",
     ),
   },
   { title: "WebhookEnabling", description: "Where its deliveries go on." },
@@ -54,7 +54,9 @@ const ReplayBody = Body(
       }),
     ),
     from_time: Type.Optional({ ...DateTime, description: "The first event of this time or later, and all after it." }),
-    only_undelivered: Type.Optional(Type.Boolean({ description: "True: what was given up, up to a thousand events." })),
+    only_undelivered: Type.Optional(
+      Type.Boolean({ description: "True: what was given up or waits for its next attempt, up to a thousand events." }),
+    ),
   },
   { title: "WebhookReplay", description: "One of these." },
 );
@@ -64,9 +66,7 @@ const ReplayedBody = Type.Object(
     from_number: Type.Optional(
       Type.Integer({ description: "From which event on. Absent with only_undelivered.", format: "int64" }),
     ),
-    events: Type.Optional(
-      Type.Integer({ description: "How many were given up and are tried again.", format: "int32" }),
-    ),
+    events: Type.Optional(Type.Integer({ description: "How many are tried again.", format: "int32" })),
   },
   { title: "WebhookReplayed", description: "What is delivered again." },
 );
@@ -139,7 +139,7 @@ function replayRoute(api: Api, deliveries: Deliveries): void {
         tags: ["Webhooks"],
         summary: "Deliver events again",
         description:
-          "Events from a number or a time on are posted again, as those that follow them; or those that were given up. The ids of events stay the same.",
+          "Events from a number or a time on are posted again, as those that follow them; or those that were given up or wait for their next attempt. The ids of events stay the same.",
         params: OneWebhook,
         body: ReplayBody,
         response: {

@@ -26,7 +26,7 @@ const DeliveryOrder = NamedEnum(
 const DisabledReason = NamedEnum(
   "WebhookDisabledReason",
   ["CUSTOMER", "OPERATOR", "GONE", "FAILING"],
-  "CUSTOMER, OPERATOR: by them. GONE: its receiver answered 410. FAILING: nothing was accepted for five days.",
+  "CUSTOMER, OPERATOR: by them. GONE: its receiver answered 410. FAILING: nothing was accepted for five days, or a STRICT webhook gave a batch up.",
 );
 const AccessType = NamedEnum(
   "WebhookReceiverAccessType",

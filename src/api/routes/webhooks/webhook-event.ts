@@ -16,7 +16,7 @@ export const WebhookEventBody = Type.Object(
     disabled_reason: NamedEnum(
       "WebhookEventReason",
       ["GONE", "FAILING"],
-      "GONE: the receiver answered 410. FAILING: it accepted nothing for five days.",
+      "GONE: the receiver answered 410. FAILING: it accepted nothing for five days, or a STRICT webhook gave a batch up.",
     ),
     disabled_at: { ...Timestamp, description: "When it was disabled." },
   },
