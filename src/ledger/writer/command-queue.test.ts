@@ -28,25 +28,32 @@ const HEAVY = {
 const names = (some: readonly PendingCommand[]): string[] =>
   some.map(({ command }) => (command as unknown as { name: string }).name);
 
-test("heavy ones come in the order of their arrival, few together, and light ones with them", () => {
-  const heavy = [commandOf("h1", 900), commandOf("h2", 300), commandOf("h3", 700), commandOf("h4", 200)];
+test("heavy ones come in the order of their arrival, few together, and light ones between them", () => {
+  const heavy = [commandOf("h1", 900), commandOf("h2", 200), commandOf("h3", 300), commandOf("h4", 200)];
   const queue = queueOf(...heavy, commandOf("a1", 10), commandOf("b1", 10), commandOf("a2", 10));
-  expect(names(queue.take(3, 2_000, []))).toEqual(["h1", "a1", "b1"]);
-  expect(names(queue.take(3, 2_000, []))).toEqual(["h2", "h3", "a2"]);
-  expect(names(queue.take(3, 2_000, []))).toEqual(["h4"]);
-  expect(queue.take(3, 2_000, [])).toEqual([]);
+  const batches = Array.from({ length: 6 }, () => names(queue.take(2, 2_000, [])));
+  expect(batches).toEqual([["h1"], ["a1", "b1"], ["h2", "h3"], ["a2"], ["h4"], []]);
 });
 
-test("while a batch with a heavy one is being committed, only light ones are taken", () => {
+test("while a batch of heavy ones is being committed, only light ones are taken", () => {
   const queue = queueOf(commandOf("h1", 200), commandOf("a1", 199));
   expect(names(queue.take(500, 2_000, [HEAVY]))).toEqual(["a1"]);
   expect(queue.take(500, 2_000, [HEAVY])).toEqual([]);
   expect(names(queue.take(500, 2_000, []))).toEqual(["h1"]);
 });
 
-test("a bulk is not heavy, and waits for the next batch if it is too much beside a heavy one", () => {
-  const queue = queueOf(commandOf("h1", 900), commandOf("a1", 1_500, { saysSo: false }), commandOf("b1", 5));
-  expect(names(queue.take(500, 2_000, []))).toEqual(["h1", "b1"]);
+test("what waits for a heavy one goes before the next heavy one, however often it was its turn in vain", () => {
+  const queue = queueOf(commandOf("h1", 200), commandOf("h2", 500), commandOf("a1", 5));
+  expect(names(queue.take(500, 2_000, []))).toEqual(["h1"]);
+  expect(names(queue.take(500, 2_000, [HEAVY]))).toEqual(["a1"]);
+  queue.push(commandOf("a2", 5));
+  expect(names(queue.take(500, 2_000, []))).toEqual(["h2"]);
+  expect(names(queue.take(500, 2_000, []))).toEqual(["a2"]);
+});
+
+test("a bulk is not heavy: it is as long as its customer makes it, and waits in its queue", () => {
+  const queue = queueOf(commandOf("h1", 900), commandOf("a1", 1_500, { saysSo: false }));
+  expect(names(queue.take(500, 2_000, []))).toEqual(["h1"]);
   expect(names(queue.take(500, 2_000, [HEAVY]))).toEqual(["a1"]);
 });
 

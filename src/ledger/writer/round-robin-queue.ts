@@ -24,14 +24,13 @@ export class RoundRobinQueue<Item> {
   }
 
   /**
-   * Takes up to `max` items, oldest first, of up to `maxWeight` together with the `weight` of what they are taken with; if
-   * that is nothing, the first one whatever it weighs. Each round gives
+   * Takes up to `max` items, oldest first, of up to `maxWeight` together; the first one whatever it weighs. Each round gives
    * every queue an equal share of what is left. Queues that were served move behind those that were not, so an item that was
    * too heavy to be added is soon the first.
    */
-  take(max: number, maxWeight = Number.POSITIVE_INFINITY, weight = 0): Item[] {
+  take(max: number, maxWeight = Number.POSITIVE_INFINITY): Item[] {
     const taken: Item[] = [];
-    let total = weight;
+    let weight = 0;
     let open = [...this.#queues.keys()];
     while (taken.length < max && open.length > 0) {
       const share = Math.max(1, Math.floor((max - taken.length) / open.length));
@@ -42,9 +41,9 @@ export class RoundRobinQueue<Item> {
         const count = Math.min(share, max - taken.length);
         const before = taken.length;
         for (const item of queue.slice(0, count)) {
-          const added = total + this.#weightOf(item);
-          if (added > maxWeight && total > 0) break;
-          total = added;
+          const added = weight + this.#weightOf(item);
+          if (added > maxWeight && taken.length > 0) break;
+          weight = added;
           taken.push(item);
         }
         this.#removed(queueKey, queue, taken.length - before);
