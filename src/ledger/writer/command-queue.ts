@@ -16,6 +16,7 @@ const isHeavy = ({ command }: PendingCommand): boolean => (command.weight ?? 0) 
 export class CommandQueue {
   readonly #light = new RoundRobinQueue<PendingCommand>(({ weight }) => weight);
   readonly #heavy: PendingCommand[] = [];
+  /** Whether a light batch was taken since the last heavy one was in flight: what came meanwhile is not to wait for two. */
   #isHeavyNext = true;
 
   push(pending: PendingCommand): void {
@@ -28,7 +29,7 @@ export class CommandQueue {
     const isBesideHeavy = inFlight.some(({ decided }) => decided.some(({ pending }) => isHeavy(pending)));
     const mayBeHeavy = this.#heavy.length > 0 && !isBesideHeavy;
     const takesHeavy = mayBeHeavy && (this.#isHeavyNext || this.#light.size === 0);
-    this.#isHeavyNext = !takesHeavy;
+    this.#isHeavyNext = !takesHeavy && !isBesideHeavy;
     return takesHeavy ? this.#takeHeavy() : this.#light.take(max, maxRows);
   }
 
