@@ -37,6 +37,8 @@ afterAll(async () => {
 
 const of = (amount: string): string[] => ["--profile", profile, "--asset", "USD", "--amount", amount];
 
+const coins = (amount: string): string[] => ["--profile", profile, "--asset", "USDG", "--amount", amount];
+
 async function json<Of>(...argv: string[]): Promise<Of> {
   const { exitCode, stdout, stderr } = await run([...argv, "--json"]);
   expect([exitCode, stderr]).toEqual([0, ""]);
@@ -62,14 +64,25 @@ test("a withdrawal is requested, approved, sent and completed, and each step say
     status_details: { progress: { step: "APPROVED" } },
   });
   expect(await errorOf("transfer", "send", id, "--tx-index", "3")).toBe("--tx-index needs --tx-hash");
-  expect(await json("transfer", "send", id, "--tx-hash", "0xabc", "--tx-index", "3")).toMatchObject({
+  expect(await errorOf("transfer", "send", id, "--tx-hash", "0xabc")).toBe(
+    `--tx-hash is for a withdrawal on a chain, and ${id} is a WIRE_WITHDRAWAL`,
+  );
+  expect(await json("transfer", "send", id)).toMatchObject({
     status: "PENDING",
-    crypto_tx_hash: "0xabc",
-    crypto_tx_index: "3",
     status_details: { progress: { step: "SENT", message: "Sent, not confirmed yet" } },
   });
   const completed = await json<Record>("transfer", "complete", id);
   expect([completed.status, completed.status_details]).toEqual(["COMPLETED", undefined]);
+});
+
+test("a withdrawal on a chain is sent with its transaction", async () => {
+  await json("deposit", ...coins("10"));
+  const out = ["--network", "ETHEREUM", "--address", "0xab"];
+  const { id } = await json<Record>("withdraw", ...coins("4"), ...out, "--pending");
+  await json("transfer", "approve", id);
+  const sent = { status: "PENDING", crypto_tx_hash: "0xabc", crypto_tx_index: "3" };
+  expect(await json("transfer", "send", id, "--tx-hash", "0xabc", "--tx-index", "3")).toMatchObject(sent);
+  expect(await json("transfer", "complete", id)).toMatchObject({ ...sent, status: "COMPLETED" });
 });
 
 test("a withdrawal is cancelled with a reason, once", async () => {

@@ -90,6 +90,7 @@ test("a cursor with extra parts, or a position that is not made of texts, cannot
     [version, digest, ["7"], 1],
     [version, digest, "7"],
     [version, digest, ["7", 7]],
+    [version, digest, ["7\0"]],
     [version, digest],
   ]) {
     expect([wrong, decodeCursor(inBase64(wrong), LIST)]).toEqual([wrong, reject("unreadable")]);

@@ -43,7 +43,8 @@ function listIn(cursor: string): unknown[] | undefined {
 }
 
 function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((part) => typeof part === "string");
+  // PostgreSQL has no NUL in texts, so none of a position.
+  return Array.isArray(value) && value.every((part) => typeof part === "string" && !part.includes("\0"));
 }
 
 function digestOf({ customerId, path, query }: CursorList): string {

@@ -87,6 +87,8 @@ async function take(core: Core, id: Uuid, step: Step, operator: OperatorCaller):
   if (customerId === undefined || transfer === undefined) throw new CommandRejected(`transfer not found: ${id}`);
   if ("cryptoTxHash" in step && transfer.direction === "CREDIT")
     throw new CommandRejected("--tx-hash is not for a deposit, which names its transaction when it is recorded");
+  if ("cryptoTxHash" in step && transfer.type !== "CRYPTO_WITHDRAWAL")
+    throw new CommandRejected(`--tx-hash is for a withdrawal on a chain, and ${id} is a ${transfer.type}`);
   const outcome = await transfers.step(customerId, id, step, operator);
   if (outcome.kind === "rejected") throw problemOfStep(outcome.rejection);
   const { amount, asset } = outcome.value;
