@@ -122,10 +122,10 @@ test("what another node is creating concurrently is retried", async () => {
 
 test("an invalid bootstrap file prevents the start, and every error is listed", async () => {
   const wrong = {
-    customers: [{ name: "", profiles: [{ nickname: "desk", balances: { USD: "-1" } }], colour: "blue" }],
+    customers: [{ name: "", profiles: [{ nickname: "x\0y", balances: { USD: "-1" } }], colour: "blue" }],
   };
   await expect(startTestService({ bootstrap: await bootstrapFile(wrong) })).rejects.toThrow(
-    /is wrong:\n {2}customers\[0\]\.colour is not a field of a customer\n {2}customers\[0\]\.name is empty\n/,
+    /is wrong:\n {2}customers\[0\]\.colour is not a field of a customer\n {2}customers\[0\]\.name is empty\n(?:.*\n)*.*nickname has a NUL character/,
   );
   await expect(startTestService({ bootstrap: await bootstrapFile("{") })).rejects.toThrow("cannot be read");
   const scope = {
@@ -136,6 +136,23 @@ test("an invalid bootstrap file prevents the start, and every error is listed", 
   await expect(startTestService({ bootstrap: await bootstrapFile(asset) })).rejects.toThrow("1 GOLD");
   const precision = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { USD: "0.001" } }] }] };
   await expect(startTestService({ bootstrap: await bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
+});
+
+test("customers that a bootstrap file has twice, and a profile that has another id, are rejected", async () => {
+  const other = "0190d5a4-0000-7000-8000-00000000000b";
+  const profiles = [{ nickname: "desk", balances: { USD: "5" } }];
+  const first = { id: CUSTOMER, name: "Acme", profiles };
+  for (const [second, line] of [
+    [{ id: other, name: "Acme" }, 'customer "Acme": another customer of the file has this name'],
+    [{ id: CUSTOMER, name: "Beta" }, `customer "Beta": its id ${CUSTOMER} is that of "Acme" too`],
+  ] as const)
+    await expect(startTestService({ bootstrap: await bootstrapFile({ customers: [first, second] }) })).rejects.toThrow(
+      `the bootstrap file cannot be applied:\n  ${line}`,
+    );
+  const named = { ...first, profiles: [{ id: other, nickname: "default" }] };
+  await expect(startTestService({ bootstrap: await bootstrapFile({ customers: [named] }) })).rejects.toThrow(
+    'profile "default" of the bootstrap file: the customer\'s profile of this nickname has the id',
+  );
 });
 
 test("a bootstrap file that names something twice is rejected: of two opening balances one would be lost", async () => {

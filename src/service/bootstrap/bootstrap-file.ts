@@ -17,13 +17,16 @@ const VISIBLE_PATTERN = "^[\\x20-\\x7e]*$";
 const UUID = Type.String({ pattern: UUID_PATTERN });
 const closed = { additionalProperties: false };
 
+/** PostgreSQL has no NUL in texts. */
+const TEXT_PATTERN = "^[^\\u0000]*$";
+
 const BootstrapShape = Type.Object(
   {
     customers: Type.Array(
       Type.Object(
         {
           id: Type.Optional(UUID),
-          name: Type.String({ minLength: 1, maxLength: 100 }),
+          name: Type.String({ minLength: 1, maxLength: 100, pattern: TEXT_PATTERN }),
           clients: Type.Optional(
             Type.Array(
               Type.Object(
@@ -41,7 +44,7 @@ const BootstrapShape = Type.Object(
               Type.Object(
                 {
                   id: Type.Optional(UUID),
-                  nickname: Type.String({ minLength: 1, maxLength: 100 }),
+                  nickname: Type.String({ minLength: 1, maxLength: 100, pattern: TEXT_PATTERN }),
                   balances: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: DECIMAL_PATTERN }))),
                 },
                 closed,
@@ -128,6 +131,7 @@ const TYPE_RULES: Readonly<Record<string, string>> = {
 
 const PATTERN_RULES: Readonly<Record<string, string>> = {
   [UUID_PATTERN]: "is not a UUID in lower case",
+  [TEXT_PATTERN]: "has a NUL character, which no text may have",
   [VISIBLE_PATTERN]: "has other characters than those of printable ASCII",
   [DECIMAL_PATTERN]: 'is not a decimal number such as "1000" or "0.5"',
 };

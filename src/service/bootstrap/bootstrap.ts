@@ -64,6 +64,10 @@ async function applyProfile(parts: BootstrapTargets, customerId: CustomerId, ent
   );
   // The customer may already have a profile of this nickname, with another id.
   const profileId = outcome.kind === "exists" ? (outcome.id as ProfileId) : wanted;
+  if (entry.id !== undefined && profileId !== entry.id)
+    throw new BootstrapError(
+      `profile ${JSON.stringify(nickname)} of the bootstrap file: the customer's profile of this nickname has the id ${profileId}`,
+    );
   for (const [asset, text] of Object.entries(balances)) await openBalance(parts, customerId, profileId, asset, text);
 }
 

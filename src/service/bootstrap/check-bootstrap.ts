@@ -59,7 +59,24 @@ export async function checkBootstrap(
       ]),
     ];
   });
+  lines.unshift(...repeatedCustomers(file));
   if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);
+}
+
+/** Names of customers are unique, however they are written. */
+function repeatedCustomers({ customers }: BootstrapFile): string[] {
+  const [ids, names] = [new Map<CustomerId, string>(), new Map<string, CustomerId>()];
+  return customers.flatMap((customer) => {
+    const [id, name] = [customerIdOf(customer), customer.name.normalize("NFC")];
+    const [otherName, otherId] = [ids.get(id) ?? name, names.get(name) ?? id];
+    ids.set(id, otherName);
+    names.set(name, otherId);
+    const said = `  customer ${JSON.stringify(name)}:`;
+    return [
+      ...(otherName === name ? [] : [`${said} its id ${id} is that of ${JSON.stringify(otherName)} too`]),
+      ...(otherId === id ? [] : [`${said} another customer of the file has this name`]),
+    ];
+  });
 }
 
 function repeatedIn(

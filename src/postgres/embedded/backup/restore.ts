@@ -56,6 +56,8 @@ export interface Restored {
 }
 
 const DRAFT_PREFIX = "restoring-";
+/** Nothing else of such a name is ours. */
+const isDraft = (name: string): boolean => /^restoring-[0-9a-f]{8}$/.test(name);
 /** Replaying a large archive may take hours. */
 const REPLAY_LIMIT_MS = 24 * 60 * 60 * 1_000;
 
@@ -71,8 +73,8 @@ export async function restoreBackup<Value>(
   if (options.walArchive !== undefined) await checkApart(dataDir, options.walArchive, "the WAL archive");
   const hold = await lockDirectory(dataDir);
   try {
-    await removeDrafts(dataDir);
     await checkEmpty(dataDir);
+    await removeDrafts(dataDir);
     const draft = join(dataDir, DRAFT_PREFIX + randomBytes(4).toString("hex"));
     await mkdir(draft, { mode: 0o700 });
     try {
@@ -100,7 +102,7 @@ async function checkApart(dataDir: string, source: string, what: string): Promis
 }
 
 async function removeDrafts(dataDir: string): Promise<void> {
-  for (const name of (await readdir(dataDir)).filter((one) => one.startsWith(DRAFT_PREFIX))) {
+  for (const name of (await readdir(dataDir)).filter(isDraft)) {
     await stopServer(clusterPath(join(dataDir, name)));
     await removeDraft(join(dataDir, name));
   }
@@ -112,7 +114,7 @@ async function removeDraft(draft: string): Promise<void> {
 }
 
 async function checkEmpty(dataDir: string): Promise<void> {
-  const found = (await readdir(dataDir)).find((name) => !name.startsWith("holder."));
+  const found = (await readdir(dataDir)).find((name) => !name.startsWith("holder.") && !isDraft(name));
   if (found === undefined) return;
   throw new EmbeddedError(`${dataDir} is not empty (${found}): restore into an empty directory`);
 }
