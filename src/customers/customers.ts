@@ -44,8 +44,15 @@ export interface Customers {
   /** Its clients may call again; tokens from before that have not expired are accepted again. */
   enable(id: CustomerId, caller: Caller): Promise<Result<Customer, "customer_not_found">>;
   find(id: CustomerId): Promise<Customer | undefined>;
-  /** Whose clients and profiles these are, of those that exist. */
-  ownersOf(clientIds: readonly string[], profileIds: readonly string[]): Promise<Owners>;
+  /**
+   * Whose clients, profiles and names these are, of those that exist.
+   * @param named names of customers; those of customers that exist are not looked up: they keep theirs
+   */
+  ownersOf(
+    clientIds: readonly string[],
+    profileIds: readonly string[],
+    named: ReadonlyMap<CustomerId, string>,
+  ): Promise<Owners>;
 }
 
 interface Parts {
@@ -81,7 +88,7 @@ export function createCustomers({ database, lane, ids, clock }: Parts): Customer
       change(database, id, (customer) => ({ ...customer, disabledAt: customer.disabledAt ?? clock.now() }), caller),
     enable: (id, caller) => change(database, id, (customer) => ({ ...customer, disabledAt: undefined }), caller),
     find: (id) => findCustomer(database, id),
-    ownersOf: (clientIds, profileIds) => findOwners(database, clientIds, profileIds),
+    ownersOf: (clientIds, profileIds, named) => findOwners(database, clientIds, profileIds, named),
   };
 }
 

@@ -114,9 +114,16 @@ test("customers and profiles are found by their own names and ids, among others"
   expect(await lockCustomer(testing.owner, OTHER)).toEqual(other);
   expect(await readNames(database, [OTHER])).toEqual(new Map([[OTHER, "customer 2"]]));
   expect(await readNicknames(database, [others as ProfileId])).toEqual(new Map([[others, "others"]]));
-  expect(await findOwners(database, ["of another", "nobody"], [others as string])).toEqual({
+  const stranger = "0190d5a4-1111-7000-8000-000000000007" as CustomerId;
+  const named = new Map([
+    [stranger, "customer 2"],
+    // It keeps its own.
+    [CUSTOMER, "customer 3"],
+  ]);
+  expect(await findOwners(database, ["of another", "nobody"], [others as string], named)).toEqual({
     clients: new Map([["of another", OTHER]]),
     profiles: new Map([[others, OTHER]]),
+    names: new Map([["customer 2", OTHER]]),
   });
   const before = await listCustomers(database, 9);
   const renamed = { ...other, name: "renamed", disabledAt: Date.parse("2026-11-21T10:00:00Z") as Instant };

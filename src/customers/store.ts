@@ -63,24 +63,35 @@ export async function updateCustomer(
   await transaction.rows("update customer set name = $2, disabled_at = $3 where id = $1", [id, name, disabled]);
 }
 
-/** Whose API clients and profiles these are, by client_id and by profile id, of those that exist. */
+/** Whose these are, of those that exist. */
 export interface Owners {
+  /** By client_id. */
   readonly clients: ReadonlyMap<string, CustomerId>;
   readonly profiles: ReadonlyMap<string, CustomerId>;
+  /** Of customers. */
+  readonly names: ReadonlyMap<string, CustomerId>;
 }
 
+/** @param named the names of customers that are not there: an existing one keeps its own */
 export async function findOwners(
   database: Queryable,
   clientIds: readonly string[],
   profileIds: readonly string[],
+  named: ReadonlyMap<CustomerId, string>,
 ): Promise<Owners> {
   const rows = await database.rows<{ kind: string; id: string; customer_id: CustomerId }>(
     `select 'client' as kind, client_id as id, customer_id from client where client_id = any($1)
      union all
-     select 'profile', id::text, customer_id from profile where id = any($2::uuid[])`,
-    [clientIds, profileIds],
+     select 'profile', id::text, customer_id from profile where id = any($2::uuid[])
+     union all
+     select 'name', taken.name, taken.id
+       from unnest($3::uuid[], $4::text[]) as named(id, name)
+            left join customer existing on existing.id = named.id
+            join customer taken on taken.name = named.name
+      where existing.id is null`,
+    [clientIds, profileIds, [...named.keys()], [...named.values()]],
   );
   const ownersOf = (kind: string) =>
     new Map(rows.filter((row) => row.kind === kind).map((row) => [row.id, row.customer_id]));
-  return { clients: ownersOf("client"), profiles: ownersOf("profile") };
+  return { clients: ownersOf("client"), profiles: ownersOf("profile"), names: ownersOf("name") };
 }

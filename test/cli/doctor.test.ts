@@ -268,8 +268,9 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     ["warning secret-files:"],
   ],
   [
-    "a bootstrap file with a scope that there is not, and a catalogue without lists",
+    "a bootstrap file with a scope that there is not and a name that is taken, and a catalogue without lists",
     async () => {
+      await db.owner.rows("insert into customer (id, name, created_at) values (gen_random_uuid(), 'Acme', now())");
       const [customers, catalogue] = [join(place.directory, "customers.json"), join(place.directory, "catalogue.json")];
       const clients = [{ client_id: "acme", client_secret: "x".repeat(43), scopes: ["money:make"] }];
       const file = JSON.stringify({ customers: [{ name: "Acme", clients }] });
@@ -278,10 +279,11 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
       vi.stubEnv("PARBOOK_BOOTSTRAP", customers);
       vi.stubEnv("PARBOOK_CATALOGUE", catalogue);
     },
-    async () => undefined,
+    () => db.owner.rows("delete from customer"),
     [
       "fatal settings: catalogue.json is not an object with the lists assets, markets and fee_tiers",
       "fatal settings: the bootstrap file cannot be applied:",
+      'fatal settings:   customer "Acme": another customer in the database has this name',
       'fatal settings:   client "acme": "money:make" is not a scope',
     ],
   ],

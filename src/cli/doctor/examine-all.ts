@@ -1,7 +1,7 @@
 /** Everything that `parbook doctor` examines, in the state in which it is: nothing is changed, and nothing is required. */
 
 import { loadCatalogue } from "../../catalogue/catalogue.ts";
-import { findOwners } from "../../customers/customers.ts";
+import { type Customers, findOwners } from "../../customers/customers.ts";
 import { DatabaseComparedClock } from "../../ledger/compared-clock.ts";
 import { readDatabaseTime } from "../../ledger/writer/lane-connection.ts";
 import { Database } from "../../postgres/database.ts";
@@ -168,8 +168,8 @@ async function findSandboxData(database: Database): Promise<Finding[]> {
 async function findInBootstrap(database: Database, file: BootstrapFile): Promise<Finding[]> {
   const catalogue = await loadCatalogue(database);
   try {
-    const customers = {
-      ownersOf: (clients: readonly string[], profiles: readonly string[]) => findOwners(database, clients, profiles),
+    const customers: Pick<Customers, "ownersOf"> = {
+      ownersOf: (clientIds, profileIds, named) => findOwners(database, clientIds, profileIds, named),
     };
     return [...(await attempt("settings", CORRECT, () => checkBootstrap({ customers, catalogue }, file))).findings];
   } finally {

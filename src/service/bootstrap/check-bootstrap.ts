@@ -32,6 +32,7 @@ export async function checkBootstrap(
   const stored = await customers.ownersOf(
     clients.map((client) => client.client_id),
     profiles.flatMap((profile) => profile.id ?? []),
+    new Map(file.customers.map((customer) => [customerIdOf(customer), customer.name])),
   );
   // The first entry of the file that names a free id owns it from then on.
   const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles) };
@@ -59,7 +60,10 @@ export async function checkBootstrap(
       ]),
     ];
   });
-  lines.unshift(...repeatedCustomers(file));
+  const taken = [...stored.names.keys()].map(
+    (name) => `  customer ${JSON.stringify(name)}: another customer in the database has this name`,
+  );
+  lines.unshift(...repeatedCustomers(file), ...taken);
   if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);
 }
 
