@@ -11,7 +11,6 @@ import { EmbeddedError } from "../postgres/embedded/embedded-error.ts";
 import { SchemaError } from "../postgres/migrations.ts";
 import { SessionUnfit } from "../postgres/session.ts";
 import { CannotDecrypt } from "../postgres/storage-encryption.ts";
-import { BootstrapError } from "../service/bootstrap/bootstrap-file.ts";
 import { InvalidSettings } from "../service/config/config.ts";
 import { NoDatabase } from "../service/provide-database.ts";
 import { SettingFileError } from "../service/setting-file.ts";
@@ -50,13 +49,13 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** A file that a setting names: until it is corrected, no start can succeed. */
-const WRONG_FILES = [SettingFileError, BootstrapError, CatalogueError];
+const WRONG_FILES = [SettingFileError, CatalogueError];
 
 /** Requested help succeeds; help that is shown because the command is missing does not. */
 const isHelp = ({ exitCode }: CommanderError): boolean => exitCode === 0;
 
 function linesOf(error: unknown): readonly string[] {
-  if (error instanceof StartupError || error instanceof BootstrapError) return error.lines;
+  if (error instanceof StartupError) return error.lines;
   if (OPERATOR_ERRORS.some((kind) => error instanceof kind)) return [(error as Error).message];
   if (error instanceof DatabaseAway) return [databaseAwayText(error)];
   if (serverError(error) !== undefined) return [`the database reports an error: ${(error as Error).message}`];

@@ -28,7 +28,6 @@ import {
   lockProgress,
   raiseVersion,
   removeRowsFrom,
-  retryBatch,
   retryNow,
   retryUndelivered,
   type StoredProgress,
@@ -165,7 +164,10 @@ async function resume(
   await forgetFailing(transaction, id);
   if (from === "WHERE_IT_STOOD") {
     await retryNow(transaction, id, clock.now());
-    if (deliveryOrder === "strict") await retryBatch(transaction, id, clock.now());
+    if (deliveryOrder !== "strict") return;
+    // The batch that it has given up, if any.
+    const { readTo } = await lockProgress(transaction, customerId, id);
+    await retryUndelivered(transaction, id, clock.now(), MOST_REPEATED, readTo);
     return;
   }
   const { last } = await events.bounds(customerId);

@@ -290,30 +290,21 @@ export async function retryNow(transaction: Queryable, webhookId: WebhookId, now
   return row?.count ?? 0;
 }
 
-/** The batch that a strict webhook has given up is tried again, as if for the first time. */
-export async function retryBatch(transaction: Queryable, webhookId: WebhookId, now: Instant): Promise<void> {
-  await transaction.rows(
-    `update webhook_delivery d set status = 'RETRYING', attempts = 0, next_attempt_at = $2, updated_at = $2
-       from webhook_progress p
-      where d.webhook_id = $1 and p.webhook_id = $1 and d.number > p.read_to and d.status = 'UNDELIVERED'`,
-    [webhookId, sqlTime(now)],
-  );
-}
-
-/** The first of those that were given up are tried again, as if for the first time. @returns how many */
+/** The first of those behind a number that were given up are tried again, as if for the first time. @returns how many */
 export async function retryUndelivered(
   transaction: Queryable,
   webhookId: WebhookId,
   now: Instant,
   limit: number,
+  behind = 0n,
 ): Promise<number> {
   const rows = await transaction.rows(
     `update webhook_delivery set status = 'RETRYING', attempts = 0, next_attempt_at = $2, updated_at = $2
       where webhook_id = $1
         and number in (select number from webhook_delivery
-                        where webhook_id = $1 and status = 'UNDELIVERED' order by number limit $3)
+                        where webhook_id = $1 and status = 'UNDELIVERED' and number > $4 order by number limit $3)
      returning 1`,
-    [webhookId, sqlTime(now), limit],
+    [webhookId, sqlTime(now), limit, behind],
   );
   return rows.length;
 }

@@ -276,7 +276,7 @@ const objectIdOf = (text: string): string =>
   /^[0-9]+$/.test(text) ? BigInt(text).toString() : (parseUuid(text) ?? text);
 
 /**
- * A request that was woken and has found nothing keeps its place for so many times longer than it looked: others of its caller
+ * A request that looks again and has found nothing keeps its place for so many times longer than it looked: others of its caller
  * would be next, and a hundred that wait for what never comes have no other pace.
  */
 const RESTS = 2;
@@ -298,12 +298,12 @@ async function listOrWait(
   if (leave === undefined) return events.list(filter, isAwaited);
   const news = untilNews(events, filter.customerId, reply.raw, stopping);
   try {
-    for (let [after, wasWoken] = [filter.after, false]; ; wasWoken = true) {
+    for (let [after, looksAgain] = [filter.after, false]; ; looksAgain = true) {
       const startedMs = performance.now();
       const page = await events.list({ ...filter, after }, isAwaited);
       const nowMs = performance.now();
       if (page.events.length > 0 || endsAt <= nowMs || !isAwaited()) return page;
-      if (wasWoken || !page.isLast) await pause(Math.min(restMs(nowMs - startedMs, RESTS), endsAt - nowMs));
+      if (looksAgain || !page.isLast) await pause(Math.min(restMs(nowMs - startedMs, RESTS), endsAt - nowMs));
       releaseAdmission(request);
       after = page.searchedTo;
       // Behind a page that was ended because so much did not match, it is looked for at once.

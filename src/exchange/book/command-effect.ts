@@ -17,7 +17,8 @@ export type RejectReason =
 
 /**
  * Why an order was cancelled. `immediate_or_cancel`: the part of an IOC or market order that could not trade at once.
- * `fill_or_kill`: others do not offer enough, or not within as many orders as it may meet at once. `self_trade`: a newer order of the same customer reached it.
+ * `fill_or_kill`: others do not offer enough, or not within as many orders as it may meet at once. `self_trade`: a newer
+ * order of the same customer reached it.
  * `too_many_matches`: it has met the maximum number of orders, and cannot rest because it would cross.
  */
 export type CancelReason =

@@ -10,6 +10,7 @@ import Value from "typebox/value";
 import { readJson } from "../../api/requests/body-reader.ts";
 import { DECIMAL_PATTERN } from "../../money/amount.ts";
 import type { Uuid } from "../../std/id.ts";
+import { SettingFileError } from "../setting-file.ts";
 
 const UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 /** RFC 6749, appendices A.1 and A.2. */
@@ -62,15 +63,7 @@ const BootstrapShape = Type.Object(
 export type BootstrapFile = Static<typeof BootstrapShape>;
 
 /** One line for each mistake found. */
-export class BootstrapError extends Error {
-  override readonly name = "BootstrapError";
-  readonly lines: readonly string[];
-
-  constructor(...lines: readonly string[]) {
-    super(lines.join("\n"));
-    this.lines = lines;
-  }
-}
+export class BootstrapError extends SettingFileError {}
 
 export async function readBootstrapFile(path: string): Promise<BootstrapFile> {
   let file: unknown;

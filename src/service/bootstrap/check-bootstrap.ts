@@ -35,7 +35,8 @@ export async function checkBootstrap(
     new Map(file.customers.map((customer) => [customerIdOf(customer), customer.name])),
   );
   // The first entry of the file that names a free id owns it from then on.
-  const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles) };
+  const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles), names: new Map(stored.names) };
+  const names = new Map<CustomerId, string>();
   const named = new Set<string>();
   const lines = file.customers.flatMap((customer) => {
     const isRepeated = (kind: string, name: string | undefined): boolean => {
@@ -50,7 +51,19 @@ export async function checkBootstrap(
       of.set(id, owner);
       return owner !== customerIdOf(customer);
     };
+    // Names of customers are unique, however they are written.
+    const name = customer.name.normalize("NFC");
+    const otherName = names.get(customerIdOf(customer)) ?? name;
+    names.set(customerIdOf(customer), otherName);
+    const isTaken = isOthers(owners.names, stored.names.has(customer.name) ? customer.name : name);
+    const where = stored.names.has(customer.name) ? "in the database" : "of the file";
     return [
+      ...(otherName === name
+        ? []
+        : [
+            `  customer ${JSON.stringify(name)}: its id ${customerIdOf(customer)} is that of ${JSON.stringify(otherName)} too`,
+          ]),
+      ...(isTaken ? [`  customer ${JSON.stringify(name)}: another customer ${where} has this name`] : []),
       ...(customer.clients ?? []).flatMap((entry) =>
         clientFaults(entry, isRepeated("client", entry.client_id), isOthers(owners.clients, entry.client_id)),
       ),
@@ -60,27 +73,7 @@ export async function checkBootstrap(
       ]),
     ];
   });
-  const taken = [...stored.names.keys()].map(
-    (name) => `  customer ${JSON.stringify(name)}: another customer in the database has this name`,
-  );
-  lines.unshift(...repeatedCustomers(file), ...taken);
   if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);
-}
-
-/** Names of customers are unique, however they are written. */
-function repeatedCustomers({ customers }: BootstrapFile): string[] {
-  const [ids, names] = [new Map<CustomerId, string>(), new Map<string, CustomerId>()];
-  return customers.flatMap((customer) => {
-    const [id, name] = [customerIdOf(customer), customer.name.normalize("NFC")];
-    const [otherName, otherId] = [ids.get(id) ?? name, names.get(name) ?? id];
-    ids.set(id, otherName);
-    names.set(name, otherId);
-    const said = `  customer ${JSON.stringify(name)}:`;
-    return [
-      ...(otherName === name ? [] : [`${said} its id ${id} is that of ${JSON.stringify(otherName)} too`]),
-      ...(otherId === id ? [] : [`${said} another customer of the file has this name`]),
-    ];
-  });
 }
 
 function repeatedIn(

@@ -57,7 +57,7 @@ export interface Restored {
 
 const DRAFT_PREFIX = "restoring-";
 /** Nothing else of such a name is ours. */
-const isDraft = (name: string): boolean => /^restoring-[0-9a-f]{8}$/.test(name);
+const isDraft = (name: string): boolean => new RegExp(`^${DRAFT_PREFIX}[0-9a-f]{8}$`).test(name);
 /** Replaying a large archive may take hours. */
 const REPLAY_LIMIT_MS = 24 * 60 * 60 * 1_000;
 
