@@ -132,13 +132,13 @@ export class Database implements Queryable {
   };
   readonly #connection: pg.ClientConfig;
   /** All open connections, pooled and dedicated. */
-  readonly #clients = new Set<pg.Client>();
+  readonly #clients = new Set<pg.ClientBase>();
   /** Of the servers' processes, as they say themselves: a pooler makes up others. */
   readonly #pids = new WeakMap<pg.ClientBase, number>();
   #isCutOff = false;
   #history = "";
-  /** Of the last server that accepts writes. Rises with each takeover, and with a restore to an earlier time. */
-  #timeline = 0;
+  /** Of the last server that accepts writes. Its timeline rises with each takeover, and with a restore to an earlier time. */
+  #primary = { timeline: 0, history: "" };
 
   constructor(options: DatabaseOptions) {
     this.#connection = { ...options.connection, types: TYPES };
@@ -158,7 +158,7 @@ export class Database implements Queryable {
       query_timeout: responseMs,
     });
     // Without a listener, a connection that breaks between statements would end the process. The next statement fails.
-    pool.on("connect", (client) => this.#track(client.on("error", () => undefined)));
+    pool.on("connect", (client) => client.on("error", () => undefined));
     pool.on("error", (error) => {
       if (!pool.ending && !this.#isCutOff) onIdleError(error);
     });
@@ -275,7 +275,6 @@ export class Database implements Queryable {
       const session = await prepareSession(client, settings);
       this.#accept(client, session);
       this.#rejectIfCutOff();
-      this.#track(client);
       return { client, session };
     } catch (error) {
       await client.end().catch(() => undefined);
@@ -286,18 +285,22 @@ export class Database implements Queryable {
   /**
    * Rejects the session of a former primary. It may go on for a while without noticing that another server has taken over:
    * nothing that it commits is confirmed by the standby, but what it reads is old. When another server has taken over, the
-   * connections to the former one are closed.
+   * connections to the former one are closed. So are those to a server on the same timeline when one of another history is
+   * met: it was restarted, or a copy is in its place.
    *
    * @throws DatabaseAway
    */
-  #accept(client: pg.ClientBase, { pid, timeline = this.#timeline, history }: Session): void {
-    this.#pids.set(client, pid);
-    if (timeline < this.#timeline) throw new DatabaseAway(FORMER_PRIMARY);
+  #accept(client: pg.ClientBase, { pid, timeline, history }: Session): void {
+    const former = this.#primary;
+    if (timeline !== undefined && timeline < former.timeline) throw new DatabaseAway(FORMER_PRIMARY);
     this.#history = history;
-    const isNew = timeline > this.#timeline && this.#timeline > 0;
-    this.#timeline = timeline;
-    if (!isNew) return;
-    for (const other of this.#clients) if (other !== client) destroyConnection(other);
+    this.#pids.set(client, pid);
+    if (timeline !== undefined) {
+      this.#primary = { timeline, history };
+      const isAnother = former.timeline > 0 && (timeline > former.timeline || history !== former.history);
+      if (isAnother) for (const other of this.#clients) destroyConnection(other);
+    }
+    this.#track(client);
   }
 
   /**
@@ -308,7 +311,7 @@ export class Database implements Queryable {
     for (const client of this.#clients) destroyConnection(client);
   }
 
-  #track(client: pg.Client): void {
+  #track(client: pg.ClientBase): void {
     this.#clients.add(client);
     client.once("end", () => this.#clients.delete(client));
   }
@@ -338,7 +341,7 @@ const FORMER_PRIMARY =
   "purpose, restart this process";
 
 /** Destroys the socket of a connection, in whatever state it is. */
-export function destroyConnection(client: pg.Client): void {
+export function destroyConnection(client: pg.ClientBase): void {
   (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }
 

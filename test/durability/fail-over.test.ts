@@ -2,6 +2,7 @@
  * Customers at work while commits that wait for the standby are interrupted, until the primary is lost and the standby takes
  * its place: what was answered is there. By hand: `FAIL_OVERS=50 npx vitest run test/durability/fail-over.test.ts`.
  */
+import type { ClientConfig } from "pg";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
@@ -135,19 +136,45 @@ test.each(seeds)("what was answered is there when the primary is lost and the st
   await expectBooksBalance(pair.owner("standby"));
 });
 
-test("a former primary that runs again is not read, and connections to it end when another has taken over", async () => {
-  const pair = await startPair();
-  onTestFinished(() => pair.close());
-  // As behind a proxy that finds the primary.
+/** A database as behind a proxy that finds the primary, which the test does by the port. */
+async function behindProxy(pair: Pair): Promise<{ target: ClientConfig; database: Database }> {
   const target = { ...pair.primary.connection };
   const relay = await startRelay(target);
   onTestFinished(() => relay.close());
-  const database = new Database({
-    connection: { ...target, ...relay.connection },
-    maxConnections: 4,
-    onIdleError: () => undefined,
-  });
+  const connection = { ...target, ...relay.connection };
+  const database = new Database({ connection, maxConnections: 4, onIdleError: () => undefined });
   onTestFinished(() => database.close());
+  return { target, database };
+}
+
+test("connections to a server end when a copy of it on the same timeline is met in its place", async () => {
+  const pair = await startPair();
+  onTestFinished(() => pair.close());
+  const { target, database } = await behindProxy(pair);
+  const dedicated = await database.connect({});
+  let hasEnded = false;
+  dedicated.once("end", () => {
+    hasEnded = true;
+  });
+  const backend = "select pg_backend_pid() as pid";
+  const [before] = await database.rows(backend);
+  const same = await database.connect({});
+  await same.end();
+  expect(await database.rows(backend)).toEqual([before]);
+  await pair.startCopy();
+  target.port = STANDBY_PORT;
+  const later = await database.connect({});
+  onTestFinished(() => later.end());
+  await until("its connection has ended", () => hasEnded);
+  const port = "select current_setting('port') as port";
+  expect(await database.rows(port)).toEqual([{ port: `${STANDBY_PORT}` }]);
+  expect((await later.query(port)).rows).toEqual([{ port: `${STANDBY_PORT}` }]);
+});
+
+test("a former primary that runs again is not read, and connections to it end when another has taken over", async () => {
+  const pair = await startPair();
+  onTestFinished(() => pair.close());
+  const { target, database } = await behindProxy(pair);
   const dedicated = await database.connect({});
   expect(await database.rows("select 1 as one")).toEqual([{ one: 1 }]);
   const former = target.port;

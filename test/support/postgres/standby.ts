@@ -58,6 +58,8 @@ export interface Pair {
   terminateLanes(): Promise<void>;
   /** The primary is lost for good, and the standby takes its place, also one that was stopped. */
   failOver(): Promise<void>;
+  /** The standby goes on as a server of its own, on the timeline of the primary: nothing of it tells that it took over. */
+  startCopy(): Promise<void>;
   /** After a failover: the former primary runs again and has noticed nothing. */
   startFormerPrimary(): Promise<void>;
   close(): Promise<void>;
@@ -197,6 +199,10 @@ export async function startPair(): Promise<Pair> {
       process.kill(pid, "SIGKILL");
       await run("pg_ctl -D standby status").catch(() => start("standby"));
       await run("pg_ctl -D standby -w promote");
+    },
+    startCopy: async () => {
+      await run("pg_ctl -D standby -m fast -w stop && rm standby/standby.signal");
+      await start("standby");
     },
     // The processes of the one that was killed end within moments.
     startFormerPrimary: () => until("the former primary runs", () => start("primary").then(Boolean, () => false)),
