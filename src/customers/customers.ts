@@ -18,11 +18,12 @@ import {
   insertCustomer,
   lockCustomer,
   NAME_CONSTRAINT,
+  type Named,
   type Owners,
   updateCustomer,
 } from "./store.ts";
 
-export { type Customer, findCustomer, findOwners, type Owners } from "./store.ts";
+export { type Customer, findCustomer, findOwners, type Named, type Owners } from "./store.ts";
 
 /** Another customer has the name. */
 export type NameTaken = "customer_name_taken";
@@ -44,15 +45,7 @@ export interface Customers {
   /** Its clients may call again; tokens from before that have not expired are accepted again. */
   enable(id: CustomerId, caller: Caller): Promise<Result<Customer, "customer_not_found">>;
   find(id: CustomerId): Promise<Customer | undefined>;
-  /**
-   * Whose clients, profiles and names these are, of those that exist.
-   * @param named names of customers; those of customers that exist are not looked up: they keep theirs
-   */
-  ownersOf(
-    clientIds: readonly string[],
-    profileIds: readonly string[],
-    named: ReadonlyMap<CustomerId, string>,
-  ): Promise<Owners>;
+  ownersOf(named: Named): Promise<Owners>;
 }
 
 interface Parts {
@@ -88,7 +81,7 @@ export function createCustomers({ database, lane, ids, clock }: Parts): Customer
       change(database, id, (customer) => ({ ...customer, disabledAt: customer.disabledAt ?? clock.now() }), caller),
     enable: (id, caller) => change(database, id, (customer) => ({ ...customer, disabledAt: undefined }), caller),
     find: (id) => findCustomer(database, id),
-    ownersOf: (clientIds, profileIds, named) => findOwners(database, clientIds, profileIds, named),
+    ownersOf: (named) => findOwners(database, named),
   };
 }
 

@@ -120,10 +120,23 @@ test("customers and profiles are found by their own names and ids, among others"
     // It keeps its own.
     [CUSTOMER, "customer 3"],
   ]);
-  expect(await findOwners(database, ["of another", "nobody"], [others as string], named)).toEqual({
+  const fresh = "0190d5a4-1111-7000-8000-000000000008";
+  await testing.owner.rows("insert into claim (customer_id, kind, ref_id, id) values ($1, 'nickname', 'mine', $2)", [
+    CUSTOMER,
+    mine,
+  ]);
+  const nicknames = [
+    { customer: CUSTOMER, nickname: "mine", id: fresh },
+    { customer: OTHER, nickname: "mine", id: stranger },
+    // It is there, whatever it is called.
+    { customer: CUSTOMER, nickname: "mine", id: mine as string },
+  ];
+  const wanted = { clients: ["of another", "nobody"], profiles: [others as string], customers: named, nicknames };
+  expect(await findOwners(database, wanted)).toEqual({
     clients: new Map([["of another", OTHER]]),
     profiles: new Map([[others, OTHER]]),
     names: new Map([["customer 2", OTHER]]),
+    nicknames: new Map([[fresh, mine]]),
   });
   const before = await listCustomers(database, 9);
   const renamed = { ...other, name: "renamed", disabledAt: Date.parse("2026-11-21T10:00:00Z") as Instant };

@@ -63,6 +63,16 @@ export async function updateCustomer(
   await transaction.rows("update customer set name = $2, disabled_at = $3 where id = $1", [id, name, disabled]);
 }
 
+/** What a bootstrap file names. */
+export interface Named {
+  readonly clients: readonly string[];
+  readonly profiles: readonly string[];
+  /** The names of customers. Those that exist keep theirs, and are not looked up. */
+  readonly customers: ReadonlyMap<CustomerId, string>;
+  /** Of profiles that are to have these ids. */
+  readonly nicknames: readonly { readonly customer: CustomerId; readonly nickname: string; readonly id: string }[];
+}
+
 /** Whose these are, of those that exist. */
 export interface Owners {
   /** By client_id. */
@@ -70,17 +80,14 @@ export interface Owners {
   readonly profiles: ReadonlyMap<string, CustomerId>;
   /** Of customers. */
   readonly names: ReadonlyMap<string, CustomerId>;
+  /** By the ids that profiles are to have: the other ones of the profiles that have their nicknames. */
+  readonly nicknames: ReadonlyMap<string, string>;
 }
 
-/** @param named the names of customers that are not there: an existing one keeps its own */
-export async function findOwners(
-  database: Queryable,
-  clientIds: readonly string[],
-  profileIds: readonly string[],
-  named: ReadonlyMap<CustomerId, string>,
-): Promise<Owners> {
-  const rows = await database.rows<{ kind: string; id: string; customer_id: CustomerId }>(
-    `select 'client' as kind, client_id as id, customer_id from client where client_id = any($1)
+export async function findOwners(database: Queryable, named: Named): Promise<Owners> {
+  const { clients, profiles, customers, nicknames } = named;
+  const rows = await database.rows<{ kind: string; id: string; owner: string }>(
+    `select 'client' as kind, client_id as id, customer_id as owner from client where client_id = any($1)
      union all
      select 'profile', id::text, customer_id from profile where id = any($2::uuid[])
      union all
@@ -88,10 +95,25 @@ export async function findOwners(
        from unnest($3::uuid[], $4::text[]) as named(id, name)
             left join customer existing on existing.id = named.id
             join customer taken on taken.name = named.name
-      where existing.id is null`,
-    [clientIds, profileIds, [...named.keys()], [...named.values()]],
+      where existing.id is null
+     union all
+     select 'nickname', wanted.id::text, taken.id
+       from unnest($5::uuid[], $6::text[], $7::uuid[]) as wanted(customer_id, nickname, id)
+            join claim taken on (taken.customer_id, taken.kind, taken.ref_id) = (wanted.customer_id, 'nickname', wanted.nickname)
+      where taken.id <> wanted.id
+        and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))`,
+    [
+      ...[clients, profiles, [...customers.keys()], [...customers.values()]],
+      ...[nicknames.map(({ customer }) => customer), nicknames.map(({ nickname }) => nickname)],
+      nicknames.map(({ id }) => id),
+    ],
   );
-  const ownersOf = (kind: string) =>
-    new Map(rows.filter((row) => row.kind === kind).map((row) => [row.id, row.customer_id]));
-  return { clients: ownersOf("client"), profiles: ownersOf("profile"), names: ownersOf("name") };
+  const ownersOf = <Owner extends string>(kind: string) =>
+    new Map(rows.filter((row) => row.kind === kind).map(({ id, owner }) => [id, owner as Owner]));
+  return {
+    clients: ownersOf("client"),
+    profiles: ownersOf("profile"),
+    names: ownersOf("name"),
+    nicknames: ownersOf("nickname"),
+  };
 }

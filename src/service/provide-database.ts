@@ -6,7 +6,14 @@ import type { ClientConfig } from "pg";
 import { Database } from "../postgres/database.ts";
 import { SUPERUSER } from "../postgres/embedded/cluster.ts";
 import { lockDirectory } from "../postgres/embedded/directory-lock.ts";
-import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
+import {
+  DirectoryHeld,
+  type EmbeddedServer,
+  isEmbedded,
+  reachEmbedded,
+  startEmbedded,
+} from "../postgres/embedded/embedded.ts";
+import { pause } from "../std/pause.ts";
 import type { Config } from "./config/config.ts";
 
 export interface ProvidedDatabase {
@@ -37,26 +44,48 @@ export class NoDatabase extends Error {
   }
 }
 
-/** @param purpose `serve` needs the data directory exclusively; `command` can share a running server. */
+/** How long the embedded server is waited for that another process has: a command ends, and a service starts. */
+const WAIT_MS = 30_000;
+const ASK_AGAIN_MS = 100;
+
+/** @param purpose `serve` needs the data directory exclusively; `command` can share the server of a running service. */
 export async function provideDatabase(
   config: Config,
   purpose: "serve" | "command",
   log: (line: string) => void,
 ): Promise<ProvidedDatabase> {
   if (config.databaseUrl !== undefined) return external(config.databaseUrl, config, purpose);
-  const running = purpose === "command" ? await reachEmbedded(config.dataDir) : undefined;
-  if (running !== undefined) {
-    // The running service has migrated it.
-    return {
-      ...connections(running),
-      kind: "embedded",
-      owner: undefined,
-      exclusive: false,
-      close: async () => running.close(),
-    };
-  }
   if (purpose === "command" && !(await isEmbedded(config.dataDir))) throw new NoDatabase(config.dataDir);
-  const server = await startEmbedded({ directory: config.dataDir, log, walArchive: config.walArchive });
+  const end = performance.now() + WAIT_MS;
+  for (;;) {
+    const running = purpose === "command" ? await reachEmbedded(config.dataDir) : undefined;
+    if (running !== undefined) {
+      // The running service has migrated it.
+      return {
+        ...connections(running),
+        kind: "embedded",
+        owner: undefined,
+        exclusive: false,
+        close: async () => running.close(),
+      };
+    }
+    try {
+      return await startOwn(config, purpose, log);
+    } catch (error) {
+      const mayEnd = error instanceof DirectoryHeld && (purpose === "command" || error.by === "command");
+      if (!mayEnd || performance.now() >= end) throw error;
+      await pause(ASK_AGAIN_MS);
+    }
+  }
+}
+
+async function startOwn(
+  { dataDir: directory, walArchive }: Config,
+  purpose: "serve" | "command",
+  log: (line: string) => void,
+): Promise<ProvidedDatabase> {
+  const held = purpose === "serve" ? "service" : "command";
+  const server = await startEmbedded({ directory, purpose: held, log, walArchive });
   try {
     await makeDatabase(server);
   } catch (error) {
@@ -102,7 +131,7 @@ async function external(
   purpose: "serve" | "command",
 ): Promise<ProvidedDatabase> {
   // Two nodes on one data directory would overwrite each other's ready.json.
-  const lock = purpose === "serve" ? await lockDirectory(dataDir) : undefined;
+  const lock = purpose === "serve" ? await lockDirectory(dataDir, "service") : undefined;
   const owner = migrateUrl ?? (mode === "sandbox" ? url : undefined);
   return {
     service: connectionOf(url),

@@ -98,6 +98,20 @@ test("an interrupted restore leaves the directory empty, and an interrupted back
   await expectEndInOrder();
 });
 
+test("commands on a stopped service wait for one another, and the service for them", async () => {
+  const commands = ["verify", "customer", "verify", "customer"].map((name) =>
+    parbook(settings, ...(name === "customer" ? [name, "list"] : [name])),
+  );
+  const ended = await Promise.all(commands);
+  expect(ended.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(ended.map(() => [0, ""]));
+  const held = inTerminal("verify");
+  await until("the bar is shown", () => held.said().includes("verifying"), BUSY_S);
+  const service = await startService({ ...settings, PARBOOK_SANDBOX_MAKER: "off" });
+  expect(await held.ended).toBe(0);
+  await service.end("SIGTERM");
+  await expectEndInOrder();
+});
+
 /** From now on, who reads transfers waits. */
 async function makeEndless(): Promise<void> {
   const server = await startEmbedded({ directory: data.path, log: () => undefined });

@@ -77,6 +77,7 @@ test("a new ledger starts with the balances of 0.1", async () => {
     customers: 2,
     profiles: 3,
     balances: { BTC: "20", ETH: "100", PYUSD: "500", USD: "199429.14", USDP: "7.000001" },
+    renamed: [],
     not_carried_over: {
       clients: ["acme", "desk"],
       fee_agreements: 0,
@@ -116,6 +117,20 @@ test("what a DEFAULT profile has goes to the new DEFAULT profile", async () => {
   expect(customers[1].profiles).toEqual([
     { nickname: "default", balances: { BTC: "9.48", ETH: "100", USD: "126008.05" } },
   ]);
+});
+
+test("of two customers of one name the second one is renamed", async () => {
+  await finish();
+  await old.rows("update customer set name = 'Zo' || chr(233) where name = 'acme'");
+  await old.rows("update customer set name = 'Zoe' || chr(769) where name = 'desk'");
+  const { renamed } = (await answerOf(settings, "carry-over", file)) as { renamed: string[] };
+  const { customers } = JSON.parse(await readFile(file, "utf8"));
+  expect(customers.map(({ name }: { name: string }) => name)).toEqual(["Zoé", ...renamed]);
+  expect(renamed).toEqual([`Zoé (${customers[1].id})`]);
+  const service = await startTestService({ bootstrap: file });
+  onTestFinished(() => service.close());
+  expect(await balancesIn(service.db.database)).toEqual(await balancesIn(old));
+  await expectBooksBalance(service.db.database);
 });
 
 test("an inactive profile is left out, unless it has something", async () => {

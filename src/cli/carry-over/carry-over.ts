@@ -38,13 +38,13 @@ async function writeBalances(file: string): Promise<CommandResult> {
   try {
     const database = new Database({ connection: provided.service, maxConnections: 1, onIdleError: () => undefined });
     try {
-      const { bootstrap, left } = await database.transaction(readSnapshot, "any time");
+      const { bootstrap, renamed, left } = await database.transaction(readSnapshot, "any time");
       await writeAtomically(file, `${JSON.stringify(bootstrap, undefined, 2)}\n`, 0o600);
       // Proves that the service can read it.
       // Not imported above: other commands would wait for the schema validator.
       const { readBootstrapFile } = await import("../../service/bootstrap/bootstrap-file.ts");
       await readBootstrapFile(file);
-      return resultOf(file, bootstrap, left);
+      return resultOf(file, bootstrap, renamed, left);
     } finally {
       await database.close();
     }
@@ -53,12 +53,21 @@ async function writeBalances(file: string): Promise<CommandResult> {
   }
 }
 
-async function readSnapshot(database: Queryable): Promise<{ bootstrap: BootstrapFile; left: LeftBehind }> {
+interface Snapshot {
+  readonly bootstrap: BootstrapFile;
+  /** The new names of customers whose names others have too. */
+  readonly renamed: readonly string[];
+  readonly left: LeftBehind;
+}
+
+async function readSnapshot(database: Queryable): Promise<Snapshot> {
   await database.rows("set transaction isolation level repeatable read read only");
   if (!(await isDatabaseOf01(database))) throw new CommandRejected("this is not a database of Parbook 0.1");
   const reasons = reasonsAgainst(await countUnfinished(database));
   if (reasons.length > 0) throw new CommandRejected(`nothing was written: ${reasons.join("; ")}`);
-  return { bootstrap: bootstrapOf(await readProfiles(database)), left: await readLeftBehind(database) };
+  const customers = customersOf(await readProfiles(database));
+  const renamed = renameDoubled(customers);
+  return { bootstrap: { customers }, renamed, left: await readLeftBehind(database) };
 }
 
 function reasonsAgainst({ running, orders, conversions, unsound }: Unfinished): string[] {
@@ -75,15 +84,38 @@ function reasonsAgainst({ running, orders, conversions, unsound }: Unfinished): 
 type CustomerEntry = BootstrapFile["customers"][number];
 type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 
-function bootstrapOf(rows: readonly OldProfile[]): BootstrapFile {
-  const customers = new Map<string, { id: string; name: string; profiles: ProfileEntry[] }>();
+interface CarriedOver {
+  readonly id: string;
+  name: string;
+  readonly profiles: ProfileEntry[];
+}
+
+function customersOf(rows: readonly OldProfile[]): CarriedOver[] {
+  const customers = new Map<string, CarriedOver>();
   for (const row of rows) {
     const customer = customers.get(row.customer_id) ?? { id: row.customer_id, name: row.name, profiles: [] };
     customers.set(row.customer_id, customer);
     const profile = profileEntry(row);
     if (profile !== undefined) customer.profiles.push(profile);
   }
-  return { customers: [...customers.values()] };
+  return [...customers.values()];
+}
+
+const MAX_NAME = 100;
+
+/** In 0.1 customers could have the same name. All but the first get their ids behind it. */
+function renameDoubled(customers: readonly CarriedOver[]): string[] {
+  const taken = new Set<string>();
+  return customers.flatMap((customer) => {
+    const name = customer.name.normalize("NFC");
+    const isDoubled = taken.has(name);
+    taken.add(name);
+    if (!isDoubled) return [];
+    const suffix = ` (${customer.id})`;
+    // By code points: half a character would be no text.
+    customer.name = [...name].slice(0, MAX_NAME - suffix.length).join("") + suffix;
+    return [customer.name];
+  });
 }
 
 /** Inactive profiles are empty, and every customer of a bootstrap file gets a new DEFAULT profile of this name. */
@@ -94,13 +126,26 @@ function profileEntry({ id, kind, status, nickname, balances }: OldProfile): Pro
   return balances === null ? undefined : { nickname: "default", ...held };
 }
 
-function resultOf(file: string, { customers }: BootstrapFile, left: LeftBehind): CommandResult {
+function resultOf(
+  file: string,
+  { customers }: BootstrapFile,
+  renamed: readonly string[],
+  left: LeftBehind,
+): CommandResult {
   const profiles = customers.flatMap((customer) => customer.profiles ?? []);
   const totals = totalsOf(profiles);
   return {
-    json: { file, customers: customers.length, profiles: profiles.length, balances: totals, not_carried_over: left },
+    json: {
+      ...{ file, customers: customers.length, profiles: profiles.length },
+      ...{ balances: totals, renamed, not_carried_over: left },
+    },
     prose: [
       `wrote ${file}: customers ${customers.length}, profiles ${profiles.length}; ${amountsText(totals)}`,
+      ...(renamed.length === 0
+        ? []
+        : [
+            `Renamed, because names of customers are unique now: ${renamed.map((name) => JSON.stringify(name)).join(", ")}`,
+          ]),
       "Start this version with it on a new, empty database (PARBOOK_BOOTSTRAP). Compare these sums with the new ledger's.",
       "Not carried over:",
       "  all history and every ref_id: keep the old database and its backups",

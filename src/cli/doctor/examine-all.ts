@@ -168,9 +168,7 @@ async function findSandboxData(database: Database): Promise<Finding[]> {
 async function findInBootstrap(database: Database, file: BootstrapFile): Promise<Finding[]> {
   const catalogue = await loadCatalogue(database);
   try {
-    const customers: Pick<Customers, "ownersOf"> = {
-      ownersOf: (clientIds, profileIds, named) => findOwners(database, clientIds, profileIds, named),
-    };
+    const customers: Pick<Customers, "ownersOf"> = { ownersOf: (named) => findOwners(database, named) };
     return [...(await attempt("settings", CORRECT, () => checkBootstrap({ customers, catalogue }, file))).findings];
   } finally {
     catalogue.close();

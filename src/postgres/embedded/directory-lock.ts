@@ -3,7 +3,7 @@ import { withPath } from "../../std/file-error.ts";
 import { makeDataDirectory } from "./cluster.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { shortPath } from "./short-path.ts";
-import { takeSocketLock } from "./socket-lock.ts";
+import { type Holder, type Purpose, takeSocketLock } from "./socket-lock.ts";
 
 export interface DirectoryLock {
   /** The directory under a name short enough for socket addresses. */
@@ -11,22 +11,33 @@ export interface DirectoryLock {
   release(): void;
 }
 
-/** Creates the directory if it is missing. @throws EmbeddedError when it cannot be written or another process has it. */
-export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+/** Another process has the directory. */
+export class DirectoryHeld extends EmbeddedError {
+  override readonly name = "DirectoryHeld";
+  readonly by: Purpose;
+
+  constructor(directory: string, { heldBy, purpose }: Holder) {
+    super(
+      purpose === "command"
+        ? `another command of Parbook (process ${heldBy}) is using the data directory ${directory}: wait until it has ended`
+        : `another service (process ${heldBy}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
+    );
+    this.by = purpose;
+  }
+}
+
+/** Creates the directory if it is missing. @throws EmbeddedError when it cannot be written. @throws DirectoryHeld */
+export async function lockDirectory(directory: string, purpose: Purpose): Promise<DirectoryLock> {
   await makeDataDirectory(directory);
   const short = shortPath(directory);
   try {
-    const lock = await withPath(directory, () => takeSocketLock(short.path));
-    if ("release" in lock) {
-      const release = () => {
-        lock.release();
-        short.close();
-      };
-      return { short: short.path, release };
-    }
-    throw new EmbeddedError(
-      `another service (process ${lock.heldBy}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
-    );
+    const lock = await withPath(directory, () => takeSocketLock(short.path, purpose));
+    if (!("release" in lock)) throw new DirectoryHeld(directory, lock);
+    const release = () => {
+      lock.release();
+      short.close();
+    };
+    return { short: short.path, release };
   } catch (error) {
     short.close();
     throw error;

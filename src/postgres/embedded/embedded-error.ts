@@ -1,6 +1,6 @@
 /** The embedded server cannot be used. The message states in one line what is wrong and what to do. */
 export class EmbeddedError extends Error {
-  override readonly name = "EmbeddedError";
+  override readonly name: string = "EmbeddedError";
 }
 
 /** The advice when the embedded server cannot run on this machine. */

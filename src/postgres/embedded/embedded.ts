@@ -40,7 +40,9 @@ import { readTail, rotate, startRotation } from "./log-file.ts";
 import { stopServer } from "./processes.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
-import { probe } from "./socket-lock.ts";
+import { findHolder, type Purpose, probe } from "./socket-lock.ts";
+
+export { DirectoryHeld } from "./directory-lock.ts";
 
 export interface EmbeddedServer {
   /** Such as 18.4. */
@@ -56,6 +58,8 @@ export interface EmbeddedServer {
 export interface EmbeddedOptions {
   /** The data directory. Created if missing. */
   readonly directory: string;
+  /** `service` by default. */
+  readonly purpose?: Purpose;
   /** Lines for the operator. The server's own log is `<directory>/postgres.log`. */
   readonly log: (line: string) => void;
   /** PostgreSQL settings that override the defaults. With fsync off the data is throw-away. */
@@ -70,11 +74,11 @@ export function isEmbedded(directory: string): Promise<boolean> {
   return hasCluster(resolve(directory));
 }
 
-/** Starts the server. @throws EmbeddedError */
+/** Starts the server. @throws EmbeddedError @throws DirectoryHeld */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const npmPackage = findPackage();
   const directory = resolve(options.directory);
-  const hold = await lockDirectory(directory);
+  const hold = await lockDirectory(directory, options.purpose ?? "service");
   try {
     return await startLocked({ ...options, directory }, npmPackage, hold);
   } catch (error) {
@@ -86,14 +90,16 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
 /**
  * Connects to the server that a running service has on this directory, for the operator's commands. Call `close` afterwards.
  *
- * @returns Undefined if no server is running.
+ * @returns Undefined if no server is running, or only for a command, with which it ends.
  */
 export async function reachEmbedded(
   directory: string,
 ): Promise<(Pick<EmbeddedServer, "connection"> & { close(): void }) | undefined> {
   if (!(await hasCluster(resolve(directory)))) return undefined;
   const short = shortPath(resolve(directory));
-  if ((await probe(`${clusterPath(short.path)}/${SOCKET_NAME}`)) === undefined) {
+  const holder = await findHolder(short.path);
+  const isRunning = (await probe(`${clusterPath(short.path)}/${SOCKET_NAME}`)) !== undefined;
+  if (holder?.purpose !== "service" || !isRunning) {
     short.close();
     return undefined;
   }

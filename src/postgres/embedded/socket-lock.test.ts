@@ -15,7 +15,7 @@ function freshDirectory(): string {
 const isHeld = (answer: object): boolean => "release" in answer;
 
 async function take(directory: string) {
-  const answer = await takeSocketLock(directory);
+  const answer = await takeSocketLock(directory, "service");
   if (!("release" in answer)) throw new Error(`held by ${answer.heldBy}`);
   onTestFinished(() => answer.release());
   return answer;
@@ -24,7 +24,7 @@ async function take(directory: string) {
 test("a second process learns which process holds the directory", async () => {
   const directory = freshDirectory();
   await take(directory);
-  expect(await takeSocketLock(directory)).toEqual({ heldBy: String(process.pid) });
+  expect(await takeSocketLock(directory, "service")).toEqual({ heldBy: String(process.pid), purpose: "service" });
 });
 
 test("a released lock can be retaken, and only the last file remains", async () => {
@@ -36,7 +36,7 @@ test("a released lock can be retaken, and only the last file remains", async () 
 test("of many concurrent attempts exactly one takes the lock, despite stale files", async () => {
   const directory = freshDirectory();
   for (let round = 0; round < 20; round += 1) {
-    const answers = await Promise.all(Array.from({ length: 12 }, () => takeSocketLock(directory)));
+    const answers = await Promise.all(Array.from({ length: 12 }, () => takeSocketLock(directory, "service")));
     expect(answers.filter(isHeld)).toHaveLength(1);
     for (const answer of answers) if ("release" in answer) answer.release();
   }
@@ -47,7 +47,7 @@ test("a killed process holds no lock", async () => {
   const listen = `require("node:net").createServer().listen(${JSON.stringify(join(directory, "holder.7"))}, () => console.log())`;
   const holder = spawn(process.execPath, ["-e", listen]);
   await once(holder.stdout, "data");
-  expect(await takeSocketLock(directory)).toHaveProperty("heldBy");
+  expect(await takeSocketLock(directory, "service")).toHaveProperty("heldBy");
   holder.kill("SIGKILL");
   await once(holder, "close");
   await take(directory);
@@ -62,7 +62,7 @@ test("a suspended holder keeps its lock", async () => {
   onTestFinished(() => void holder.kill("SIGKILL"));
   await once(holder.stdout, "data");
   holder.kill("SIGSTOP");
-  expect(await takeSocketLock(directory)).toEqual({ heldBy: "unknown" });
+  expect(await takeSocketLock(directory, "service")).toEqual({ heldBy: "unknown", purpose: "service" });
 });
 
 test("other files are ignored", async () => {

@@ -20,17 +20,22 @@ interface SocketLock {
   release(): void;
 }
 
+/** What a process holds the directory for: a `command` ends by itself. */
+export type Purpose = "service" | "command";
+
 /** Another process holds the lock: the process id it reports, or "unknown" if it does not respond. */
-interface Holder {
+export interface Holder {
   readonly heldBy: string;
+  readonly purpose: Purpose;
 }
 
 const MAX_CLAIMS = 100;
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** @param directory Short enough for socket addresses, see `short-path.ts`. */
-export async function takeSocketLock(directory: string): Promise<SocketLock | Holder> {
-  const server = createServer((client) => client.on("error", () => {}).end(String(process.pid)));
+export async function takeSocketLock(directory: string, purpose: Purpose): Promise<SocketLock | Holder> {
+  const said = purpose === "command" ? `${process.pid} ${purpose}` : `${process.pid}`;
+  const server = createServer((client) => client.on("error", () => {}).end(said));
   const newcomer = join(directory, `newcomer.${randomBytes(6).toString("hex")}`);
   // Listen before the claim: a number without a listener would be considered dead.
   await listen(server, newcomer);
@@ -43,9 +48,9 @@ export async function takeSocketLock(directory: string): Promise<SocketLock | Ho
 /** @returns Undefined if claimed, otherwise the current holder. */
 async function claim(directory: string, newcomer: string): Promise<Holder | undefined> {
   for (let tries = 0; tries < MAX_CLAIMS; tries += 1) {
-    const highest = Math.max(0, ...(await listNumbers(directory)));
-    const heldBy = await probe(holderPath(directory, highest));
-    if (heldBy !== undefined) return { heldBy };
+    const highest = await highestNumber(directory);
+    const holder = await askHolder(directory, highest);
+    if (holder !== undefined) return holder;
 
     const own = highest + 1;
     if (!(await linkFirst(newcomer, holderPath(directory, own)))) continue;
@@ -58,6 +63,20 @@ async function claim(directory: string, newcomer: string): Promise<Holder | unde
   }
   assert(false, "a data directory is claimed by a few starts at once, not by hundreds");
 }
+
+/** @returns Undefined if no living process holds the directory. */
+export async function findHolder(directory: string): Promise<Holder | undefined> {
+  return askHolder(directory, await highestNumber(directory));
+}
+
+async function askHolder(directory: string, number: number): Promise<Holder | undefined> {
+  const said = await probe(holderPath(directory, number));
+  if (said === undefined) return undefined;
+  const [heldBy = said, purpose] = said.split(" ");
+  return { heldBy, purpose: purpose === "command" ? purpose : "service" };
+}
+
+const highestNumber = async (directory: string): Promise<number> => Math.max(0, ...(await listNumbers(directory)));
 
 const holderPath = (directory: string, number: number): string => join(directory, `holder.${number}`);
 const HOLDER = /^holder\.([0-9]+)$/;

@@ -13,8 +13,7 @@ import {
   startEmbeddedService,
 } from "../../../test/support/postgres/embedded-service.ts";
 import { until } from "../../../test/support/until.ts";
-import { startEmbedded } from "./embedded.ts";
-import { EmbeddedError } from "./embedded-error.ts";
+import { DirectoryHeld, startEmbedded } from "./embedded.ts";
 import { listServerProcesses, stopServer } from "./processes.ts";
 import { withWatcher } from "./watcher.ts";
 
@@ -113,11 +112,7 @@ test("a server whose watcher was also killed is stopped by the next start", asyn
   const rejected = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined }).catch(
     (error: unknown) => error,
   );
-  expect(rejected).toEqual(
-    new EmbeddedError(
-      `another service (process ${child.pid}) is running on the data directory ${directory}: stop it, or set PARBOOK_DATA_DIR to another one`,
-    ),
-  );
+  expect(rejected).toEqual(new DirectoryHeld(directory, { heldBy: `${child.pid}`, purpose: "service" }));
   child.kill("SIGKILL");
   await once(child, "close");
   expect(sessionOf(postmaster)).toEqual([postmaster]);

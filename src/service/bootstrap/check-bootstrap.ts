@@ -4,7 +4,7 @@
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import type { Customers } from "../../customers/customers.ts";
+import type { Customers, Owners } from "../../customers/customers.ts";
 import { isHouseOwner } from "../../ledger/house-accounts.ts";
 import { checkPrecision } from "../../ledger/rejections.ts";
 import { parseAmount } from "../../money/amount.ts";
@@ -29,11 +29,16 @@ export async function checkBootstrap(
 ): Promise<void> {
   const clients = file.customers.flatMap((customer) => customer.clients ?? []);
   const profiles = file.customers.flatMap((customer) => customer.profiles ?? []);
-  const stored = await customers.ownersOf(
-    clients.map((client) => client.client_id),
-    profiles.flatMap((profile) => profile.id ?? []),
-    new Map(file.customers.map((customer) => [customerIdOf(customer), customer.name])),
-  );
+  const stored = await customers.ownersOf({
+    clients: clients.map((client) => client.client_id),
+    profiles: profiles.flatMap((profile) => profile.id ?? []),
+    customers: new Map(file.customers.map((customer) => [customerIdOf(customer), customer.name])),
+    nicknames: file.customers.flatMap((customer) =>
+      (customer.profiles ?? []).flatMap(({ id, nickname }) =>
+        id === undefined ? [] : { customer: customerIdOf(customer), nickname, id },
+      ),
+    ),
+  });
   // The first entry of the file that names a free id owns it from then on.
   const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles), names: new Map(stored.names) };
   const names = new Map<CustomerId, string>();
@@ -69,6 +74,7 @@ export async function checkBootstrap(
       ),
       ...(customer.profiles ?? []).flatMap((entry) => [
         ...repeatedIn(entry, isRepeated),
+        ...nicknameFaults(entry, stored),
         ...profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
       ]),
     ];
@@ -85,6 +91,15 @@ function repeatedIn(
     ...(isRepeated("nickname", nickname) ? [`${profile} nickname is there more than once`] : []),
     ...(isRepeated("id", id) ? [`${profile} id ${id} is there more than once`] : []),
   ];
+}
+
+/** An existing profile is found by its id, whatever it is called by now. */
+function nicknameFaults({ id, nickname }: ProfileEntry, { profiles, nicknames }: Owners): string[] {
+  if (id === undefined || profiles.has(id)) return [];
+  const profile = `  profile ${JSON.stringify(nickname)}:`;
+  const other = nicknames.get(id);
+  if (other !== undefined) return [`${profile} the customer's profile of this nickname has the id ${other}`];
+  return nickname === "default" ? [`${profile} so is the DEFAULT profile called, which has an id of its own`] : [];
 }
 
 function clientFaults({ client_id: id, scopes }: ClientEntry, isRepeated: boolean, isOthers: boolean): string[] {

@@ -71,7 +71,7 @@ export async function restoreBackup<Value>(
   checkTargetTime(manifest, options.until);
   await checkApart(dataDir, options.backup, "the backup");
   if (options.walArchive !== undefined) await checkApart(dataDir, options.walArchive, "the WAL archive");
-  const hold = await lockDirectory(dataDir);
+  const hold = await lockDirectory(dataDir, "command");
   try {
     await checkEmpty(dataDir);
     await removeDrafts(dataDir);
