@@ -13,6 +13,9 @@ export type Command =
   | { readonly kind: "place"; readonly terms: OrderTerms }
   /** `back` counts back from the command itself: what it hits may be closed, or no order at all. */
   | { readonly kind: "cancel" | "expire"; readonly back: number }
+  /** The time of such an order is over. */
+  | { readonly kind: "overdue"; readonly back: number }
+  | { readonly kind: "expire overdue"; readonly most: number }
   /** The book is thrown away and restored from its state, as when the engine moves to another node. */
   | { readonly kind: "rebuild" };
 
@@ -113,6 +116,11 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       kind: fc.constantFrom("cancel" as const, "expire" as const),
       back: fc.integer({ min: 1, max: 30 }),
     }),
+  },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("overdue" as const), back: fc.integer({ min: 1, max: 30 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("expire overdue" as const), most: fc.integer({ min: 0, max: 5 }) }),
   },
   { weight: 1, arbitrary: fc.constant({ kind: "rebuild" as const }) },
 );

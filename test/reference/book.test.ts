@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { Book, type BookBounds } from "../../src/exchange/book/book.ts";
 import type { BookState } from "../../src/exchange/book/book-state.ts";
 import type { Effect } from "../../src/exchange/book/command-effect.ts";
+import type { BookOrderId } from "../../src/exchange/book/order.ts";
 import { type Command, commands, orderId, orderOf } from "./book-commands.ts";
 import { NaiveBook } from "./naive-book.ts";
 import { OrderFollower } from "./order-follower.ts";
@@ -29,6 +30,7 @@ const EVERYTHING = [
   "cascade",
   "cascade in parts",
   "filled",
+  "met what is overdue",
   "paused",
   "paused and taken out",
   "paused for good",
@@ -85,6 +87,8 @@ class BookAndTwin {
   run(command: Command, number: number): void {
     if (command.kind === "rebuild") this.#rebuild();
     else if (command.kind === "place") this.#place(command, number);
+    else if (command.kind === "overdue") this.#markOverdue(orderId(number - command.back));
+    else if (command.kind === "expire overdue") this.#expireOverdue(command.most);
     else this.#takeOut(command, number);
     this.#expectSame();
   }
@@ -95,6 +99,8 @@ class BookAndTwin {
     deepStrictEqual(effects, this.#twin.place(order));
     this.#follower.placed(order, effects);
     this.#see(effects);
+    if (effects.some(({ kind, ...effect }) => kind === "closed" && "reason" in effect && effect.reason === "expired"))
+      this.#seen.add("met what is overdue");
     while (this.#book.isUnfinished()) this.#settle(number);
     deepStrictEqual(this.#twin.isUnfinished(), false);
   }
@@ -112,6 +118,8 @@ class BookAndTwin {
       this.#halt();
     } else if (number % 5 === 0) {
       this.#takeOut({ kind: "cancel", back: 1 }, number);
+    } else if (number % 4 === 0) {
+      for (const id of [orderId(number), orderId(number - 2)]) this.#markOverdue(id);
     }
     if (!this.#book.isUnfinished()) return;
     const effects = this.#book.resume();
@@ -136,6 +144,20 @@ class BookAndTwin {
     this.#see(effects);
   }
 
+  #markOverdue(id: BookOrderId): void {
+    if (!this.#book.has(id)) return;
+    this.#book.markOverdue(id);
+    this.#twin.markOverdue(id);
+    this.#follower.markOverdue(id);
+  }
+
+  #expireOverdue(most: number): void {
+    deepStrictEqual(this.#book.hasOverdue, this.#twin.overdue.length > 0);
+    const effects = this.#book.expireOverdue(most);
+    deepStrictEqual(effects, this.#twin.expireOverdue(most));
+    this.#follower.follow(effects);
+  }
+
   #see(effects: readonly Effect[]): void {
     for (const effect of effects) this.#seen.add(nameOf(effect));
     if (effects.filter((effect) => effect.kind === "triggered").length > 2) this.#seen.add("cascade");
@@ -145,6 +167,8 @@ class BookAndTwin {
     const before = this.#book.stateHash();
     this.#book = restored(this.#book.state(), this.#bounds);
     deepStrictEqual(this.#book.stateHash(), before);
+    // A new engine finds by their times which these are.
+    for (const id of this.#twin.overdue) this.#book.markOverdue(id);
   }
 
   #expectSame(): void {

@@ -28,11 +28,12 @@ import type {
   StopMarketSell,
   StopOrder,
 } from "../../src/exchange/book/order.ts";
+import { inPriority, inTriggerOrder, levelsOf } from "./naive-queues.ts";
 
-/** What a taker has yet to trade or to spend, and how many orders it may yet meet: now, and later. */
+/** What a taker has yet to trade or to spend, how many orders it may yet come to now, and how many it may meet in all. */
 interface Left {
-  meets: number;
-  later: number;
+  now: number;
+  inAll: number;
   lots: Lots | undefined;
   budget: QuoteUnits | undefined;
   traded: boolean;
@@ -43,6 +44,7 @@ export class NaiveBook {
   waiting: StopOrder[] = [];
   last: Price | undefined;
   executing: Executing | undefined;
+  overdue: BookOrderId[] = [];
   effects: Effect[] = [];
   mostMet: number;
   mostAtOnce: number;
@@ -79,7 +81,8 @@ export class NaiveBook {
     this.effects = [];
     const executing = this.executing;
     this.executing = undefined;
-    if (executing !== undefined) this.executePart(executing.order, executing);
+    if (executing !== undefined && this.isOverdue(executing.order)) this.cancelNow(executing.order.id, "expired");
+    else if (executing !== undefined) this.executePart(executing.order, executing);
     this.triggerDue();
     return this.effects;
   }
@@ -93,7 +96,8 @@ export class NaiveBook {
       if (this.executing !== undefined || this.effects.length >= this.mostAtOnce) return;
       const id = due.id;
       this.waiting = this.waiting.filter((stop) => stop.id !== id);
-      this.execute(due);
+      if (this.isOverdue(due)) this.cancelNow(id, "expired");
+      else this.execute(due);
     }
   }
 
@@ -107,7 +111,22 @@ export class NaiveBook {
   }
 
   cancel(id: BookOrderId): readonly Effect[] {
-    return this.takeOut(id, "requested");
+    return this.takeOut(id, this.isOverdue({ id }) ? "expired" : "requested");
+  }
+
+  /** docs/contract/orders.md#time-in-force, rule 4. */
+  markOverdue(id: BookOrderId): void {
+    if (!this.overdue.includes(id)) this.overdue.push(id);
+  }
+
+  isOverdue({ id }: { readonly id: BookOrderId }): boolean {
+    return this.overdue.includes(id);
+  }
+
+  expireOverdue(most: number): readonly Effect[] {
+    this.effects = [];
+    for (const id of this.overdue.slice(0, most)) this.cancelNow(id, "expired");
+    return this.effects;
   }
 
   expire(id: BookOrderId): readonly Effect[] {
@@ -127,15 +146,11 @@ export class NaiveBook {
   }
 
   levels(side: Side): readonly { price: Price; lots: bigint }[] {
-    const queue = this.queue(side);
-    return [...new Set(queue.map((order) => order.price))].map((price) => ({
-      price,
-      lots: queue.filter((order) => order.price === price).reduce((sum, order) => sum + BigInt(order.lots), 0n),
-    }));
+    return levelsOf(this.queue(side));
   }
 
   state(): BookState {
-    const stops = [...this.dueFirst("SELL"), ...this.dueFirst("BUY")];
+    const stops = [...inTriggerOrder(this.waiting, "SELL"), ...inTriggerOrder(this.waiting, "BUY")];
     const { last, executing } = this;
     return { last, bids: this.queue("BUY"), asks: this.queue("SELL"), stops, executing };
   }
@@ -151,26 +166,15 @@ export class NaiveBook {
     return this.last >= stop.stopPrice;
   }
 
-  /** docs/contract/orders.md#stops, rule 2: the order of each side. */
-  dueFirst(side: Side): StopOrder[] {
-    const stops = this.waiting.filter((stop) => stop.side === side);
-    const byPrice = (a: StopOrder, b: StopOrder) =>
-      side === "SELL" ? b.stopPrice - a.stopPrice : a.stopPrice - b.stopPrice;
-    return stops.sort((a, b) => byPrice(a, b) || a.sequence - b.sequence);
-  }
-
   /** docs/contract/orders.md#stops, rule 2: both sides. */
   nextDue(): StopOrder | undefined {
-    const sell = this.dueFirst("SELL").filter((stop) => this.isDue(stop))[0];
-    const buy = this.dueFirst("BUY").filter((stop) => this.isDue(stop))[0];
+    const sell = inTriggerOrder(this.waiting, "SELL").filter((stop) => this.isDue(stop))[0];
+    const buy = inTriggerOrder(this.waiting, "BUY").filter((stop) => this.isDue(stop))[0];
     return [sell, buy].filter((stop) => stop !== undefined).sort((a, b) => a.sequence - b.sequence)[0];
   }
 
-  /** A side's orders in price-time priority. */
   queue(side: Side): RestingOrder[] {
-    const orders = this.resting.filter((order) => order.side === side);
-    const byPrice = (a: RestingOrder, b: RestingOrder) => (side === "BUY" ? b.price - a.price : a.price - b.price);
-    return orders.sort((a, b) => byPrice(a, b) || a.priority - b.priority);
+    return inPriority(this.resting, side);
   }
 
   /** The other side's orders that accept this price, in price-time priority. */
@@ -188,7 +192,7 @@ export class NaiveBook {
   executePart(order: BookOrder, before: Executing | undefined): void {
     switch (order.type) {
       case "POST_ONLY_LIMIT":
-        this.postOnly(order);
+        this.postOnly(order, before);
         break;
       case "LIMIT":
       case "STOP_LIMIT":
@@ -202,20 +206,42 @@ export class NaiveBook {
   }
 
   leftOf(order: BookOrder, before: Executing | undefined): Left {
-    const most = this.mostMet - (before?.met ?? 0);
-    const meets = Math.min(most, this.mostAtOnce);
+    const inAll = this.mostMet - (before?.met ?? 0);
     const traded = before?.hasTraded ?? false;
     const [lots, budget] = "budget" in order ? [undefined, order.budget] : [order.lots, undefined];
-    return { meets, later: most - meets, lots, budget, traded };
+    return { now: this.mostAtOnce, inAll, lots, budget, traded };
   }
 
-  pause(order: BookOrder, { meets, later, traded }: Left): void {
-    this.executing = { order, met: this.mostMet - meets - later, hasTraded: traded };
+  pause(order: BookOrder, { inAll, traded }: Left): void {
+    this.executing = { order, met: this.mostMet - inAll, hasTraded: traded };
     this.effects.push({ kind: "paused", order: order.id });
   }
 
+  /** Counts an order that a taker comes to. */
+  comesTo(left: Left, maker: RestingOrder): boolean {
+    const counts = this.isOverdue(maker) ? 0 : 1;
+    if (left.now === 0 || left.inAll < counts) return false;
+    left.now -= 1;
+    left.inAll -= counts;
+    return true;
+  }
+
+  /** Whether the taker may come to the first of these with its next part. */
+  mayGoOn({ inAll }: Left, [first]: readonly RestingOrder[]): boolean {
+    return first !== undefined && (inAll > 0 || this.isOverdue(first));
+  }
+
   /** docs/contract/orders.md#time-in-force, rule 3, and #self-trade-prevention, rule 3. */
-  postOnly(order: LimitOrder): void {
+  postOnly(order: LimitOrder, before: Executing | undefined): void {
+    const left = this.leftOf(order, before);
+    for (const maker of this.reachable(order.side, order.price)) {
+      if (!this.isOverdue(maker)) break;
+      if (!this.comesTo(left, maker)) {
+        this.pause(order, left);
+        return;
+      }
+      this.cancelNow(maker.id, "expired");
+    }
     const wouldCross = this.reachable(order.side, order.price).length > 0;
     if (wouldCross) this.effects.push(rejected(order.id, "post_only_would_cross"));
     else if (order.timeInForce === "IOC") this.effects.push(cancelled(order.id, "immediate_or_cancel"));
@@ -239,9 +265,10 @@ export class NaiveBook {
     }
     const left = this.leftOf(order, before);
     for (const maker of reachable) this.meet(order, left, maker);
-    const isCutOff = this.reachable(order.side, order.price).length > 0;
+    const remaining = this.reachable(order.side, order.price);
+    const isCutOff = remaining.length > 0;
     if (left.lots === 0) this.effects.push(filledUp(order.id));
-    else if (isCutOff && left.later > 0) this.pause({ ...order, lots: left.lots as Lots }, left);
+    else if (this.mayGoOn(left, remaining)) this.pause({ ...order, lots: left.lots as Lots }, left);
     else if (order.timeInForce === "IOC") this.effects.push(cancelled(order.id, "immediate_or_cancel"));
     else if (isCutOff) this.effects.push(cancelled(order.id, "too_many_matches"));
     else this.rest(order, left.lots as Lots);
@@ -249,8 +276,8 @@ export class NaiveBook {
 
   /** docs/contract/orders.md#price-collar. */
   isCollared(order: LimitOrder | StopLimitOrder): boolean {
-    const bid = this.queue("BUY")[0];
-    const ask = this.queue("SELL")[0];
+    const bid = this.queue("BUY").find((resting) => !this.isOverdue(resting));
+    const ask = this.queue("SELL").find((resting) => !this.isOverdue(resting));
     if (bid === undefined || ask === undefined) return false;
     const twiceMid = BigInt(bid.price) + BigInt(ask.price);
     const twicePrice = 2n * BigInt(order.price);
@@ -259,7 +286,8 @@ export class NaiveBook {
 
   /** Other customers' orders among those that an order can meet. */
   othersMet({ customer }: BookOrder, queue: RestingOrder[]): RestingOrder[] {
-    return queue.slice(0, this.mostMet).filter((maker) => maker.customer !== customer);
+    const inTime = queue.filter((maker) => !this.isOverdue(maker));
+    return inTime.slice(0, this.mostMet).filter((maker) => maker.customer !== customer);
   }
 
   /** docs/contract/orders.md#matching, rule 6. */
@@ -271,7 +299,7 @@ export class NaiveBook {
     const left = this.leftOf(order, before);
     for (const maker of this.queue("BUY")) this.meet(order, left, maker);
     if (left.lots === 0) this.effects.push(filledUp(order.id));
-    else if (this.queue("BUY").length > 0 && left.later > 0) this.pause({ ...order, lots: left.lots as Lots }, left);
+    else if (this.mayGoOn(left, this.queue("BUY"))) this.pause({ ...order, lots: left.lots as Lots }, left);
     else this.effects.push(cancelled(order.id, "immediate_or_cancel"));
   }
 
@@ -295,11 +323,15 @@ export class NaiveBook {
   emptyLevel(order: MarketBuy | StopMarketBuy, left: Left, price: Price): boolean {
     for (const maker of this.queue("SELL").filter((ask) => ask.price === price)) {
       const affordable = (left.budget as bigint) / BigInt(price);
-      if (affordable === 0n || left.meets === 0) return false;
-      left.meets -= 1;
-      if (maker.customer === order.customer) this.cancelNow(maker.id, "self_trade");
+      if (affordable === 0n && (left.budget === 0n || !this.isOverdue(maker))) return false;
+      if (!this.comesTo(left, maker)) return false;
+      if (this.isOverdue(maker)) this.cancelNow(maker.id, "expired");
+      else if (maker.customer === order.customer) this.cancelNow(maker.id, "self_trade");
       else if (affordable >= BigInt(maker.lots)) this.fill(order, left, maker, maker.lots);
-      else this.fill(order, left, maker, Number(affordable) as Lots);
+      else {
+        this.fill(order, left, maker, Number(affordable) as Lots);
+        return false;
+      }
     }
     return !this.queue("SELL").some((ask) => ask.price === price);
   }
@@ -307,18 +339,20 @@ export class NaiveBook {
   /** docs/contract/orders.md#matching, rule 4. */
   closeMarketBuy(order: MarketBuy | StopMarketBuy, left: Left): void {
     const budget = left.budget as QuoteUnits;
-    const ask = this.queue("SELL")[0]?.price;
+    const [first] = this.queue("SELL");
+    const ask = first?.price;
+    const hidesNext = first !== undefined && this.isOverdue(first) && budget > 0n;
     const pays = (price: Price | undefined) => price !== undefined && budget >= BigInt(price);
-    if (pays(ask) && left.later > 0) this.pause({ ...order, budget }, left);
+    if (hidesNext || (pays(ask) && left.inAll > 0)) this.pause({ ...order, budget }, left);
     else if (left.traded && !pays(ask ?? this.last)) this.effects.push(filledUp(order.id));
     else this.effects.push(cancelled(order.id, "immediate_or_cancel"));
   }
 
   /** A taker of lots, if it has something left, comes to an order of the other side. */
   meet(taker: BookOrder, left: Left, maker: RestingOrder): void {
-    if (left.lots === 0 || left.meets === 0) return;
-    left.meets -= 1;
-    if (maker.customer === taker.customer) this.cancelNow(maker.id, "self_trade");
+    if (left.lots === 0 || !this.comesTo(left, maker)) return;
+    if (this.isOverdue(maker)) this.cancelNow(maker.id, "expired");
+    else if (maker.customer === taker.customer) this.cancelNow(maker.id, "self_trade");
     else this.fill(taker, left, maker, Math.min(left.lots as Lots, maker.lots) as Lots);
   }
 
@@ -366,6 +400,7 @@ export class NaiveBook {
     this.resting = this.resting.filter((order) => order.id !== id);
     this.waiting = this.waiting.filter((stop) => stop.id !== id);
     if (this.executing?.order.id === id) this.executing = undefined;
+    this.overdue = this.overdue.filter((other) => other !== id);
     this.effects.push(cancelled(id, reason));
   }
 }

@@ -12,6 +12,7 @@ interface Followed {
   readonly order: BookOrder;
   place: "arriving" | "waiting" | "executing" | "resting" | "closed";
   wasTriggered: boolean;
+  isOverdue: boolean;
   priority: number;
   lotsLeft: number;
   lotsTraded: number;
@@ -29,6 +30,7 @@ export class OrderFollower {
       order,
       place: "stopPrice" in order ? "arriving" : "executing",
       wasTriggered: false,
+      isOverdue: false,
       priority: 0,
       lotsLeft: "lots" in order ? order.lots : 0,
       lotsTraded: 0,
@@ -38,6 +40,10 @@ export class OrderFollower {
     this.#orders.set(order.id, followed);
     this.#open.set(order.id, followed);
     this.follow(effects);
+  }
+
+  markOverdue(id: BookOrderId): void {
+    this.#get(id).isOverdue = true;
   }
 
   follow(effects: readonly Effect[]): void {
@@ -93,6 +99,7 @@ export class OrderFollower {
   #trigger(stop: Followed): void {
     assert(stop.place === "arriving" || stop.place === "waiting", "a stop triggers from where it arrives or waits");
     assert(!stop.wasTriggered, "a stop triggers once");
+    assert(!stop.isOverdue, "no stop triggers when its time is over");
     stop.wasTriggered = true;
     stop.place = "executing";
   }
@@ -102,6 +109,7 @@ export class OrderFollower {
     const maker = this.#get(fill.maker);
     assert(taker.place === "executing" && maker.place === "resting", "an executing order takes from a resting one");
     assert(taker.order.side === fill.takerSide && maker.order.side !== fill.takerSide, "sides are opposite");
+    assert(!taker.isOverdue && !maker.isOverdue, "no order trades when its time is over");
     assert(taker.order.type !== "POST_ONLY_LIMIT", "a post-only order never takes");
     assert(taker.order.customer !== maker.order.customer, "no customer trades with itself");
     assert("price" in maker.order && maker.order.price === fill.price, "a trade is at the price of the resting order");
@@ -156,6 +164,7 @@ export class OrderFollower {
   #close(effect: Closed): void {
     const followed = this.#get(effect.order);
     assert(followed.place !== "closed", "an order closes once");
+    if (followed.isOverdue) assert(effect.reason !== "requested", "what is overdue expires");
     const isOneTooMany = effect.reason === "too_many_open_orders";
     assert(followed.place !== "arriving" || isOneTooMany, "a stop that arrives waits, triggers or is one too many");
     if (effect.status === "REJECTED") assert(followed.lotsTraded === 0, "what is rejected has traded nothing");

@@ -34,10 +34,13 @@ export class BookSide {
   readonly #sign: 1 | -1;
   readonly #levels: Level[] = [];
   readonly #customers = new CustomerCounts();
+  /** See `Book.markOverdue`. */
+  readonly #overdue: ReadonlySet<BookOrderId>;
   #looked = 0;
 
-  constructor(side: Side) {
+  constructor(side: Side, overdue: ReadonlySet<BookOrderId>) {
     this.#side = side;
+    this.#overdue = overdue;
     this.#sign = side === "BUY" ? 1 : -1;
   }
 
@@ -64,19 +67,31 @@ export class BookSide {
     return limit === undefined || price * this.#sign >= limit * this.#sign;
   }
 
-  /** The best price of another customer's order within the limit, looking at no more than `most` orders. */
+  /** The best price of an order that is not overdue. */
+  bestFillablePrice(): Price | undefined {
+    for (const order of this.orders()) {
+      if (!this.#overdue.has(order.id)) return order.price;
+      this.#looked += 1;
+    }
+    return undefined;
+  }
+
+  /**
+   * The best price of another customer's order within the limit, looking at no more than `most` orders, those that are overdue
+   * not counted.
+   */
   bestPriceOfOthers(customer: string, limit: Price | undefined, most: number): Price | undefined {
     return this.#findAmongOthers(customer, limit, most, () => true)?.price;
   }
 
-  /** Whether other customers offer at least `lots` within the limit, looking at no more than `most` orders. */
+  /** Whether other customers offer at least `lots` within the limit, looking at no more than `most` orders, whatever they are. */
   othersOffer(lots: Lots, customer: string, limit: Price, most: number): boolean {
     let missing: number = lots;
     const completes = (order: Resting) => {
       missing -= order.lots;
       return missing <= 0;
     };
-    return this.#findAmongOthers(customer, limit, most, completes) !== undefined;
+    return this.#findAmongOthers(customer, limit, most, completes, "counting overdue") !== undefined;
   }
 
   /** Adds an order behind those at its price. */
@@ -133,24 +148,29 @@ export class BookSide {
   }
 
   /**
-   * The first order of another customer, in matching order, that is wanted. Own orders count as looked at too: a customer
-   * may have very many.
+   * The first order of another customer, in matching order, that is wanted and not overdue. Own orders count as looked at too:
+   * a customer may have very many.
    */
   #findAmongOthers(
     customer: string,
     limit: Price | undefined,
     most: number,
     isWanted: (order: Resting) => boolean,
+    counting?: "counting overdue",
   ): Resting | undefined {
     if (!this.#customers.hasOthers(customer)) return undefined;
-    const end = this.#looked + most;
+    let left = most;
     for (let i = this.#levels.length - 1; i >= 0; i -= 1) {
       const level = this.#levelAt(i);
       if (!this.isWithin(limit, level.price)) return undefined;
       for (let order = level.oldest; order !== undefined; order = order.newer) {
-        if (this.#looked === end) return undefined;
+        const isOverdue = this.#overdue.has(order.id);
+        if (!isOverdue || counting !== undefined) {
+          if (left === 0) return undefined;
+          left -= 1;
+        }
         this.#looked += 1;
-        if (order.customer !== customer && isWanted(order)) return order;
+        if (!isOverdue && order.customer !== customer && isWanted(order)) return order;
       }
     }
     return undefined;

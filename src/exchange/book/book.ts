@@ -49,11 +49,12 @@ const BOUNDS: BookBounds = {
 export class Book {
   readonly #matching: Matching;
   readonly #stops = new WaitingStops();
+  readonly #overdue = new Set<BookOrderId>();
   readonly #bounds: BookBounds;
 
   constructor(bounds: Partial<BookBounds> = {}) {
     this.#bounds = { ...BOUNDS, ...bounds };
-    this.#matching = new Matching(this.#bounds);
+    this.#matching = new Matching(this.#bounds, this.#overdue);
   }
 
   /**
@@ -70,7 +71,7 @@ export class Book {
     else if (isThrough(order, this.last)) this.#trigger(order, effects);
     else this.#wait(order, effects);
     this.#triggerDueStops(effects);
-    return effects;
+    return this.#done(effects);
   }
 
   /** Whether an order is executing, or stops are due. */
@@ -81,9 +82,11 @@ export class Book {
   /** The next part of an execution or a cascade. */
   resume(): readonly Effect[] {
     const effects: Effect[] = [];
-    if (this.#matching.paused !== undefined) this.#matching.resume(effects);
+    const paused = this.#matching.paused?.order.id;
+    if (paused !== undefined && this.#overdue.has(paused)) effects.push(...this.expire(paused));
+    else if (paused !== undefined) this.#matching.resume(effects);
     this.#triggerDueStops(effects);
-    return effects;
+    return this.#done(effects);
   }
 
   /** Cancels what is left of an order between two parts, if it may not rest, on a market where it cannot go on. */
@@ -94,7 +97,30 @@ export class Book {
 
   /** Cancels an order at its owner's request. No effects if it is not in the book any more: a fill came first. */
   cancel(id: BookOrderId): readonly Effect[] {
-    return this.#takeOut(id, "requested");
+    return this.#takeOut(id, this.#overdue.has(id) ? "expired" : "requested");
+  }
+
+  /**
+   * From now on an order in the book is neither filled nor triggered, because its time is over. It is closed by `expireOverdue`,
+   * or by an order that comes to it before.
+   */
+  markOverdue(id: BookOrderId): void {
+    assert(this.has(id), "an order that is overdue is in the book");
+    this.#overdue.add(id);
+  }
+
+  get hasOverdue(): boolean {
+    return this.#overdue.size > 0;
+  }
+
+  /** Expires orders that are overdue, those that were marked first. */
+  expireOverdue(most: number): readonly Effect[] {
+    const effects: Effect[] = [];
+    for (const id of this.#overdue) {
+      if (effects.length === most) break;
+      effects.push(...this.expire(id));
+    }
+    return effects;
   }
 
   /** Expires an order. No effects if it is not in the book any more: a fill came first. */
@@ -189,8 +215,15 @@ export class Book {
     while (this.#matching.paused === undefined && effects.length < maxMetAtOnce && this.looked < end) {
       const stop = this.#stops.takeDue(this.last);
       if (stop === undefined) return;
-      this.#trigger(stop, effects);
+      if (this.#overdue.has(stop.id)) effects.push(cancelled(stop.id, "expired"));
+      else this.#trigger(stop, effects);
     }
+  }
+
+  #done(effects: readonly Effect[]): readonly Effect[] {
+    if (this.#overdue.size === 0) return effects;
+    for (const effect of effects) if (effect.kind === "closed") this.#overdue.delete(effect.order);
+    return effects;
   }
 
   #wait(stop: StopOrder, effects: Effect[]): void {
@@ -200,7 +233,7 @@ export class Book {
 
   #takeOut(id: BookOrderId, reason: CancelReason): readonly Effect[] {
     const wasThere = this.#matching.remove(id) || this.#stops.remove(id);
-    return wasThere ? [cancelled(id, reason)] : [];
+    return wasThere ? this.#done([cancelled(id, reason)]) : [];
   }
 
   #isOneTooMany(order: BookOrder): boolean {

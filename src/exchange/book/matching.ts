@@ -3,11 +3,21 @@
  * stops: a triggered stop is executed as a limit or market order.
  *
  * An order meets a bounded number of resting orders at once. If it has to meet more, it is paused: what is left of it
- * goes on with `resume`, before any other order is executed.
+ * goes on with `resume`, before any other order is executed. Orders that are overdue are closed by the order that comes to
+ * them, so that the book is never crossed, also as it is stored.
  */
 import { assert } from "../../std/assert.ts";
 import { BookSide, type Resting } from "./book-side.ts";
-import { type Closed, cancelled, type Effect, filledUp, type Paused, type Rested, rejected } from "./command-effect.ts";
+import {
+  type CancelReason,
+  type Closed,
+  cancelled,
+  type Effect,
+  filledUp,
+  type Paused,
+  type Rested,
+  rejected,
+} from "./command-effect.ts";
 import {
   assertPositive,
   type BookOrder,
@@ -29,10 +39,13 @@ import { OrderIndex } from "./order-index.ts";
 import { isBeyondCollar } from "./price-collar.ts";
 
 export interface MatchingBounds {
-  /** How many resting orders one order may meet, and how many it may look at to find those of other customers. */
+  /**
+   * How many resting orders one order may meet, and how many it may look at to find those of other customers. Those that are
+   * overdue are not counted.
+   */
   readonly maxMet: number;
   /**
-   * How many of them at once. All effects of a part are committed at once and block other commits, so a thousand tiny
+   * How many at once, whatever they are. All effects of a part are committed at once and block other commits, so a thousand tiny
    * resting orders must not be able to make that long.
    */
   readonly maxMetAtOnce: number;
@@ -43,15 +56,20 @@ type Buy = MarketBuy | StopMarketBuy;
 type Sell = MarketSell | StopMarketSell;
 
 export class Matching {
-  readonly bids = new BookSide("BUY");
-  readonly asks = new BookSide("SELL");
+  readonly bids: BookSide;
+  readonly asks: BookSide;
+  readonly #overdue: ReadonlySet<BookOrderId>;
   readonly #resting = new OrderIndex();
   readonly #bounds: MatchingBounds;
   #last: Price | undefined;
   #paused: Executing | undefined;
 
-  constructor(bounds: MatchingBounds) {
+  /** @param overdue See `Book.markOverdue`. */
+  constructor(bounds: MatchingBounds, overdue: ReadonlySet<BookOrderId>) {
     this.#bounds = bounds;
+    this.#overdue = overdue;
+    this.bids = new BookSide("BUY", overdue);
+    this.asks = new BookSide("SELL", overdue);
   }
 
   /** The price of the last execution. */
@@ -136,7 +154,7 @@ export class Matching {
       case "STOP_LIMIT":
         return this.#executeLimit(order, part, effects);
       case "POST_ONLY_LIMIT":
-        return this.#executePostOnly(order);
+        return this.#executePostOnly(order, part, effects);
       case "MARKET":
       case "STOP_MARKET":
         return order.side === "BUY"
@@ -153,14 +171,21 @@ export class Matching {
     if (left === 0) return filledUp(order.id);
     assert(order.timeInForce !== "FOK", "what others offered has filled the order");
     const isCrossing = this.#wouldCross(order.side, order.price);
-    if (isCrossing && part.mayGoOn) return this.#pause({ ...order, lots: left }, part);
+    if (isCrossing && this.#mayGoOn(part)) return this.#pause({ ...order, lots: left }, part);
     if (order.timeInForce === "IOC") return cancelled(order.id, "immediate_or_cancel");
     if (isCrossing) return cancelled(order.id, "too_many_matches");
     return this.#rest(order, left);
   }
 
   /** A post-only order with IOC or FOK is valid but never fills: it may neither take nor rest. */
-  #executePostOnly(order: LimitOrder): Rested | Closed {
+  #executePostOnly(order: LimitOrder, part: Part, effects: Effect[]): Rested | Paused | Closed {
+    const opposite = this.#opposite(order.side);
+    let maker = opposite.first();
+    while (maker !== undefined && opposite.isWithin(order.price, maker.price) && this.#overdue.has(maker.id)) {
+      if (!part.meet(true)) return this.#pause(order, part);
+      this.#cancelMaker(maker, "expired", effects);
+      maker = opposite.first();
+    }
     if (this.#wouldCross(order.side, order.price)) return rejected(order.id, "post_only_would_cross");
     if (order.timeInForce === "IOC") return cancelled(order.id, "immediate_or_cancel");
     if (order.timeInForce === "FOK") return cancelled(order.id, "fill_or_kill");
@@ -172,7 +197,7 @@ export class Matching {
 
     const left = this.#takeLots(order, undefined, part, effects);
     if (left === 0) return filledUp(order.id);
-    if (this.bids.first() !== undefined && part.mayGoOn) return this.#pause({ ...order, lots: left }, part);
+    if (this.bids.first() !== undefined && this.#mayGoOn(part)) return this.#pause({ ...order, lots: left }, part);
     return cancelled(order.id, "immediate_or_cancel");
   }
 
@@ -184,9 +209,12 @@ export class Matching {
     }
 
     const left = this.#takeForBudget(order, part, effects);
-    const best = this.asks.bestPrice();
+    const first = this.asks.first();
+    const best = first?.price;
     const isAffordable = best !== undefined && left >= BigInt(best);
-    if (isAffordable && part.mayGoOn) return this.#pause({ ...order, budget: left }, part);
+    // What is left is compared with the price of an order that could be filled.
+    const isCovered = first !== undefined && left > 0n && this.#overdue.has(first.id);
+    if (isCovered || (isAffordable && this.#mayGoOn(part))) return this.#pause({ ...order, budget: left }, part);
     // Between two parts others' orders can expire, so one that has cancelled own orders only may have bought nothing.
     const nextPrice = best ?? this.#last;
     const isFilled = part.hasTraded && nextPrice !== undefined && left < BigInt(nextPrice);
@@ -205,12 +233,13 @@ export class Matching {
   #takeLots(taker: Limit | Sell, limit: Price | undefined, part: Part, effects: Effect[]): Lots {
     const opposite = this.#opposite(taker.side);
     let left = taker.lots;
-    while (left > 0 && part.mayMeet) {
+    while (left > 0) {
       const maker = opposite.first();
       if (maker === undefined || !opposite.isWithin(limit, maker.price)) break;
-      part.met += 1;
-      if (maker.customer === taker.customer) {
-        this.#cancelOwn(maker, effects);
+      const isOverdue = this.#overdue.has(maker.id);
+      if (!part.meet(isOverdue)) break;
+      if (isOverdue || maker.customer === taker.customer) {
+        this.#cancelMaker(maker, isOverdue ? "expired" : "self_trade", effects);
         continue;
       }
       const lots = Math.min(left, maker.lots) as Lots;
@@ -227,14 +256,14 @@ export class Matching {
    */
   #takeForBudget(taker: Buy, part: Part, effects: Effect[]): QuoteUnits {
     let left = taker.budget;
-    while (part.mayMeet) {
+    while (left > 0n) {
       const maker = this.asks.first();
       if (maker === undefined) break;
+      const isOverdue = this.#overdue.has(maker.id);
       const affordable = left / BigInt(maker.price);
-      if (affordable === 0n) break;
-      part.met += 1;
-      if (maker.customer === taker.customer) {
-        this.#cancelOwn(maker, effects);
+      if ((affordable === 0n && !isOverdue) || !part.meet(isOverdue)) break;
+      if (isOverdue || maker.customer === taker.customer) {
+        this.#cancelMaker(maker, isOverdue ? "expired" : "self_trade", effects);
         continue;
       }
       const lots = affordable < BigInt(maker.lots) ? (Number(affordable) as Lots) : maker.lots;
@@ -277,9 +306,15 @@ export class Matching {
     }
   }
 
-  #cancelOwn(maker: Resting, effects: Effect[]): void {
+  #cancelMaker(maker: Resting, reason: CancelReason, effects: Effect[]): void {
     this.#remove(maker);
-    effects.push(cancelled(maker.id, "self_trade"));
+    effects.push(cancelled(maker.id, reason));
+  }
+
+  /** Whether the order may meet, in a further part, the first one of the other side. */
+  #mayGoOn({ order, met }: Part): boolean {
+    const first = this.#opposite(order.side).first();
+    return met < this.#bounds.maxMet || (first !== undefined && this.#overdue.has(first.id));
   }
 
   #rest(order: Limit, lots: Lots): Rested {
@@ -308,8 +343,8 @@ export class Matching {
   /** Whether the price collar rejects a limit order: it would match another customer's order at once, beyond the collar. */
   #isCollared(order: Limit): boolean {
     if (this.#bestPriceOfOthers(order, order.price) === undefined) return false;
-    const bid = this.bids.bestPrice();
-    const ask = this.asks.bestPrice();
+    const bid = this.bids.bestFillablePrice();
+    const ask = this.asks.bestFillablePrice();
     return bid !== undefined && ask !== undefined && isBeyondCollar(order, bid, ask);
   }
 
@@ -328,7 +363,8 @@ class Part {
   met: number;
   hasTraded: boolean;
   readonly #most: number;
-  readonly #mostAtOnce: number;
+  /** How many more it may come to in this part. */
+  #left: number;
 
   constructor(order: BookOrder, { maxMet, maxMetAtOnce }: MatchingBounds, paused: Executing | undefined) {
     this.order = order;
@@ -336,16 +372,15 @@ class Part {
     this.met = paused?.met ?? 0;
     this.hasTraded = paused?.hasTraded ?? false;
     this.#most = maxMet;
-    this.#mostAtOnce = Math.min(maxMet, this.met + maxMetAtOnce);
+    this.#left = maxMetAtOnce;
   }
 
-  get mayMeet(): boolean {
-    return this.met < this.#mostAtOnce;
-  }
-
-  /** Whether it may meet more orders in a further part. */
-  get mayGoOn(): boolean {
-    return this.met < this.#most;
+  /** Counts an order that it comes to. @returns false if it may not, at least in this part */
+  meet(isOverdue: boolean): boolean {
+    if (this.#left === 0 || (!isOverdue && this.met >= this.#most)) return false;
+    this.#left -= 1;
+    if (!isOverdue) this.met += 1;
+    return true;
   }
 }
 

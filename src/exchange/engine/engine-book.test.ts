@@ -77,7 +77,7 @@ test("a buy stop that a crash left due triggers as well", () => {
   ]);
 });
 
-test("what is to expire by now is out of the book before the rest of a cascade, and triggers no more itself", () => {
+test("what is overdue does not fill the rest of a cascade, and triggers no more itself", () => {
   const book = new EngineBook(MARKET, HEAD);
   const [bid, late] = [numbered(1), numbered(2)];
   const resting = { id: bid, customerId: "bob", price: 9_000, lots: 10_000, priority: 1, expirationDate: NOW };
@@ -85,25 +85,60 @@ test("what is to expire by now is out of the book before the rest of a cascade, 
   book.restoreSubmitted(STOP);
   book.restoreSubmitted({ ...STOP, id: late, timeInForce: "GTT", expirationDate: NOW, sequence: 2n });
   expect(book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects).toMatchObject([
-    { kind: "closed", order: bid, status: "CANCELLED", reason: "expired" },
-    { kind: "closed", order: late, status: "CANCELLED", reason: "expired" },
     { kind: "triggered", order: STOP.id },
     { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
+    { kind: "closed", order: late, status: "CANCELLED", reason: "expired" },
+    { kind: "closed", order: bid, status: "CANCELLED", reason: "expired" },
   ]);
 });
 
-test("the rest of a cascade fills none of more orders that are due than a round expires", () => {
+const EXPIRED = { kind: "closed", status: "CANCELLED", reason: "expired" };
+
+test("orders and cancels do not wait for thousands that are overdue", () => {
   const book = new EngineBook(MARKET, HEAD);
-  restoreBids(book, 300, { customerId: "bob", expirationDate: NOW });
-  book.restoreSubmitted(STOP);
-  const [first, second] = [1, 2].map(() => book.run({ status: "OPEN", orders: [], cancels: [] }, NOW).round?.effects);
-  const expired = { kind: "closed", status: "CANCELLED", reason: "expired" };
-  expect(first).toMatchObject(new Array(200).fill(expired));
-  expect(second).toMatchObject([
-    ...new Array(100).fill(expired),
-    { kind: "triggered", order: STOP.id },
-    { kind: "closed", order: STOP.id, status: "REJECTED", reason: "no_liquidity" },
+  restoreBids(book, 1_000, { customerId: "bob", expirationDate: NOW });
+  const sell = { ...BID, id: numbered(2_000), customerId: "cat", side: "SELL", price: amountOf("95") } as Order;
+  const round = book.run({ status: "OPEN", orders: [sell, BID], cancels: [] }, NOW).round;
+  expect(round?.effects).toMatchObject([
+    { kind: "rested", order: sell.id },
+    { kind: "rested", order: BID.id },
+    ...new Array(20).fill(EXPIRED),
   ]);
+  // An owner's cancel comes too late.
+  const asked = { profileId: BID.profileId, requestedAt: NOW, caller: undefined, orderStatus: "OPEN" } as const;
+  const cancels = [
+    { ...asked, orderId: BID.id },
+    { ...asked, orderId: numbered(500) },
+  ];
+  expect(book.run({ status: "OPEN", orders: [], cancels }, NOW).round?.effects).toMatchObject([
+    { kind: "closed", order: BID.id, reason: "requested" },
+    { ...EXPIRED, order: numbered(500) },
+    ...new Array(20).fill(EXPIRED),
+  ]);
+});
+
+test("an order that comes to what is overdue closes it, a hundred at once, and is not filled by it", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 150, { customerId: "bob", expirationDate: NOW });
+  const sell = { ...BID, id: numbered(2_000), customerId: "cat", side: "SELL", price: amountOf("90") } as Order;
+  const [first, second] = [[sell], []].map(
+    (orders) => book.run({ status: "OPEN", orders, cancels: [] }, NOW).round?.effects,
+  );
+  expect(first).toMatchObject([
+    ...new Array(100).fill(EXPIRED),
+    { kind: "paused", order: sell.id },
+    ...new Array(20).fill(EXPIRED),
+  ]);
+  expect(second).toMatchObject([...new Array(30).fill(EXPIRED), { kind: "rested", order: sell.id }]);
+  expect(book.hasDue(NOW)).toBe(false);
+});
+
+test("while more are due than are looked at in a round, nothing is matched", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 10_001, { customerId: "bob", expirationDate: NOW });
+  const rounds = [1, 2].map(() => book.run({ status: "OPEN", orders: [BID], cancels: [] }, NOW).round?.effects);
+  expect(rounds[0]).toMatchObject(new Array(50).fill(EXPIRED));
+  expect(rounds[1]).toMatchObject([{ kind: "rested", order: BID.id }, ...new Array(20).fill(EXPIRED)]);
 });
 
 test("on a halted market a due stop can still be cancelled", () => {
@@ -280,13 +315,13 @@ test("a cancel is carried out before an order of a later time, and after one of 
   expect(round?.taken).toEqual(new Map([1_000, 1_002].map((at, i) => [numbered(at), 2 + i])));
 });
 
-test("a round ends when it has 200 effects; the next one goes on", () => {
+test("a round closes 50 orders that are overdue, and ends when it has 200 effects; the next one goes on", () => {
   const book = new EngineBook(MARKET, HEAD);
-  restoreBids(book, 500, { customerId: "ann", expirationDate: NOW });
+  restoreBids(book, 120, { customerId: "ann", expirationDate: NOW });
   const nothing = { status: "OPEN", orders: [], cancels: [] } as const;
   const closed = (at: Instant, work: Parameters<EngineBook["run"]>[0] = nothing) =>
     book.run(work, at).round?.effects.length;
-  expect([1, 2, 3].map(() => closed(NOW))).toEqual([200, 200, 100]);
+  expect([1, 2, 3].map(() => closed(NOW))).toEqual([50, 50, 20]);
   expect([book.size, book.hasDue(NOW)]).toEqual([0, false]);
   const orders = Array.from({ length: 600 }, (_, i) => ({ ...BID, id: numbered(2_000 + i) }) as Order);
   expect(closed(NOW, { ...nothing, orders })).toBe(200);

@@ -46,11 +46,15 @@ export class StaleBook extends Error {
 const MAX_EFFECTS = 200;
 /** A round ends too when the book has looked at this many resting orders: such work leaves no effects to count. */
 const MAX_LOOKED = 100_000;
-/**
- * How many orders of one customer may be to expire: all of them can be due at once, and nothing is matched before the last
- * one is out of the book, because an order that is due must not be filled any more.
- */
+/** How many orders of one customer may be to expire: all of them can be due at once, and each is work for the database. */
 const MAX_EXPIRING = 1_000;
+/**
+ * How many orders that are overdue a round closes: beside others' work, and alone. On many markets at once such rounds wait
+ * for one another, and others' orders for the one of their market that has begun.
+ */
+const EXPIRED = { beside: 20, alone: 50 } as const;
+/** How many become overdue in one round, some milliseconds of the event loop. Nothing is matched before all that are due are. */
+const MAX_OVERDUE = 10_000;
 
 export class EngineBook {
   readonly #market: Market;
@@ -97,22 +101,28 @@ export class EngineBook {
 
   /** Whether an expiry, or the rest of an execution or a cascade, is due. */
   hasDue(now: Instant): boolean {
-    return this.#expiries.isDue(now) || this.#book.isUnfinished();
+    return this.#expiries.isDue(now) || this.#book.hasOverdue || this.#book.isUnfinished();
   }
 
-  /** Executes what is due, then the backlog in time order. */
+  /** Executes what is unfinished, then the backlog in time order, and closes some of what is overdue. */
   run(work: Work, now: Instant): Plan {
     const builder = new RoundBuilder();
+    for (const id of this.#expiries.takeDue(now, MAX_OVERDUE)) this.#book.markOverdue(id);
+    // What is due and not marked yet could be filled.
+    if (!this.#expiries.isDue(now)) this.#work(builder, work, now);
+    const mostExpired = builder.effects.length === 0 ? EXPIRED.alone : EXPIRED.beside;
+    this.#record(builder, this.#book.expireOverdue(mostExpired));
+    return { round: builder.build(this.#head), cancels: builder.cancels };
+  }
+
+  #work(builder: RoundBuilder, work: Work, now: Instant): void {
     const end = this.#book.looked + MAX_LOOKED;
-    for (const id of this.#expiries.takeDue(now, MAX_EFFECTS)) this.#record(builder, this.#book.expire(id));
     if (work.status === "HALTED") {
       const cancels = this.#book.cancelUnfinished();
       if (cancels.length > 0) builder.status = work.status;
       this.#record(builder, cancels);
     }
-    // If more are due than a round expires, what is unfinished waits for them as well: it could fill them.
-    const mayFill = !builder.isFull && !this.#expiries.isDue(now);
-    if (work.status === "OPEN" && this.#book.isUnfinished() && mayFill) {
+    if (work.status === "OPEN" && this.#book.isUnfinished()) {
       builder.status = work.status;
       this.#record(builder, this.#book.resume());
     }
@@ -124,7 +134,6 @@ export class EngineBook {
       if (step.order !== undefined) this.#take(builder, step.order, work.status, now);
       else this.#cancel(builder, step.cancel, placed);
     }
-    return { round: builder.build(this.#head), cancels: builder.cancels };
   }
 
   /** The round was committed. */
