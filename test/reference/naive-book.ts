@@ -217,10 +217,11 @@ export class NaiveBook {
     this.effects.push({ kind: "paused", order: order.id });
   }
 
-  /** Counts an order that a taker comes to. */
+  /** Counts an order that a taker comes to. It does not go past one that it may not meet. */
   comesTo(left: Left, maker: RestingOrder): boolean {
     const counts = this.isOverdue(maker) ? 0 : 1;
-    if (left.now === 0 || left.inAll < counts) return false;
+    if (left.inAll < counts) left.now = 0;
+    if (left.now === 0) return false;
     left.now -= 1;
     left.inAll -= counts;
     return true;
