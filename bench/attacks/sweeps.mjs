@@ -1,15 +1,17 @@
 /**
  * How long others wait while one order on each of many markets meets hundreds of tiny resting orders at the same time.
  *
- *   node bench/attacks/sweeps.mjs [--markets 16] [--orders 600] [--own]
+ *   node bench/attacks/sweeps.mjs [--markets 16] [--orders 600] [--own | --expiring]
  *
- * With --own the resting orders are the same customer's, and are cancelled instead of filled. Others move money, and place
- * orders on another market and wait until they are done. "before" is the same load beside a busy core.
+ * With --own the resting orders are the same customer's, and are cancelled instead of filled. With --expiring all of them expire
+ * at the same moment. Others move money, and place orders on one of the markets and on another one, and wait until they are
+ * done. "before" is the same load beside a busy core.
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { prepare } from "../../scripts/prepare.mjs";
 import { openLoop } from "../open-loop.mjs";
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     markets: { type: "string", default: "16" },
     orders: { type: "string", default: "600" },
     own: { type: "boolean", default: false },
+    expiring: { type: "boolean", default: false },
   },
 });
 const [most, orders] = [values.markets, values.orders].map(Number);
@@ -29,6 +32,8 @@ const OTHER_MARKET = "XLMUSD";
 const [PRICE, TINY, SOLD] = ["900", "0.00000005", "0.0001"];
 const AT_ONCE = 64;
 const BEFORE_SECONDS = 5;
+/** How many a second are placed at least, and how many are done a second, about. */
+const [PLACED, DONE] = [400, 4_000];
 
 await prepare({ tools: true });
 const directory = await mkdtemp(join(tmpdir(), "parbook-bench-"));
@@ -48,11 +53,16 @@ try {
   const place = (customer, profile, terms) =>
     customer.call("POST", `/v2/profiles/${profile}/orders`, { type: "LIMIT", price: PRICE, ...terms });
   const bids = Array.from({ length: orders }, () => swept).flat();
+  const placedMs = 15_000 + (1_000 * bids.length) / PLACED;
+  const expiresMs = Date.now() + placedMs + 1_000 * BEFORE_SECONDS;
+  const time = values.expiring ? { time_in_force: "GTT", expiration_date: new Date(expiresMs).toISOString() } : {};
   for (let i = 0; i < bids.length; i += AT_ONCE)
     await Promise.all(
-      bids.slice(i, i + AT_ONCE).map(({ market }) => place(other, maker, { side: "BUY", market, base_amount: TINY })),
+      bids
+        .slice(i, i + AT_ONCE)
+        .map(({ market }) => place(other, maker, { side: "BUY", market, base_amount: TINY, ...time })),
     );
-  const others = (seconds) => load(stranger, { from, to, seconds });
+  const others = (seconds) => load(stranger, { from, to, seconds, sweptMarket: swept[0].market });
 
   const busy = spawn(process.execPath, [
     "-e",
@@ -60,18 +70,31 @@ try {
   ]);
   const before = await others(BEFORE_SECONDS);
   busy.kill();
-  const startedMs = performance.now();
-  const sweeps = Promise.all(
-    swept.map(({ market }) =>
-      place(values.own ? other : one, taker, {
-        ...{ side: "SELL", market, time_in_force: "IOC", base_amount: SOLD, await_fill_millis: 10_000 },
-      }),
-    ),
-  ).then((ended) => ({ ended, ms: performance.now() - startedMs }));
+  const sweeps = values.expiring ? expire() : sweep();
+  if (values.expiring) await pause(expiresMs - Date.now());
   // As long as they take about, which is known only afterwards.
-  const during = await others(Math.max(1, (orders * swept.length) / 4_000));
-  const { ended, ms } = await sweeps;
-  console.log(`${ended.length} orders met ${orders} each, in ${Math.round(ms)} ms`);
+  const during = await others(Math.max(1, bids.length / DONE));
+  console.log(await sweeps);
+
+  async function sweep() {
+    const startedMs = performance.now();
+    const ended = await Promise.all(
+      swept.map(({ market }) =>
+        place(values.own ? other : one, taker, {
+          ...{ side: "SELL", market, time_in_force: "IOC", base_amount: SOLD, await_fill_millis: 10_000 },
+        }),
+      ),
+    );
+    return `${ended.length} orders met ${orders} each, in ${Math.round(performance.now() - startedMs)} ms`;
+  }
+
+  async function expire() {
+    const path = `/v2/profiles/${maker}/orders?status=OPEN&limit=1`;
+    await pause(expiresMs - Date.now());
+    const isOpen = async () => (await other.call("GET", path)).items.length > 0;
+    while (await isOpen()) await pause(100);
+    return `${bids.length} orders on ${swept.length} markets expired, in ${Date.now() - expiresMs} ms`;
+  }
   printTable(
     ["others", "before p50", "p99", "max", "during p50", "p99", "max", "ratio of p99"],
     Object.keys(before).map((kind) => {
@@ -85,7 +108,7 @@ try {
   await rm(directory, { recursive: true, force: true });
 }
 
-async function load({ headers }, { from, to, seconds }) {
+async function load({ headers }, { from, to, seconds, sweptMarket }) {
   const post = (path, body) => ({ method: "POST", path, headers, body: JSON.stringify(body) });
   const order = {
     side: "BUY",
@@ -103,6 +126,9 @@ async function load({ headers }, { from, to, seconds }) {
       asset: "USD",
     }),
     "orders elsewhere": post(`/v2/profiles/${from}/orders`, { ...order, await_fill_millis: 10_000 }),
+    "orders there": post(`/v2/profiles/${from}/orders`, {
+      ...{ ...order, market: sweptMarket, base_amount: SOLD, await_fill_millis: 10_000 },
+    }),
   };
   const received = await Promise.all(
     Object.values(requests).map((request) =>

@@ -59,7 +59,7 @@ function startEngines({ random, loses, maxMetAtOnce }: Storm) {
         clock: systemClock,
         holder: "engines",
         leaseMs: 15_000,
-        bookBounds: { maxMetAtOnce },
+        bounds: maxMetAtOnce === 1 ? { maxMetAtOnce, maxExpired: 1, maxExpiredBeside: 0 } : {},
         log: (event) => events.push(event),
         publish: (round) => effects.push(...round.effects),
       }),

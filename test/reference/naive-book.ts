@@ -106,7 +106,7 @@ export class NaiveBook {
     const order = this.executing?.order;
     if (order === undefined) return [];
     const isPatient = order.timeInForce === "GTC" || order.timeInForce === "GTT";
-    if (isPatient && order.type !== "MARKET" && order.type !== "STOP_MARKET") return [];
+    if (isPatient && order.type !== "STOP_MARKET") return [];
     return this.takeOut(order.id, "immediate_or_cancel");
   }
 

@@ -8,7 +8,7 @@ import { createLegalHolds, type LegalHolds } from "../../src/customers/legal-hol
 import { Publisher } from "../../src/events/publishing/publisher.ts";
 import { RecentBatches } from "../../src/events/publishing/recent-batches.ts";
 import { Fees } from "../../src/exchange/customer-fees/customer-fees.ts";
-import { createEngines, type Engines } from "../../src/exchange/engine/engines.ts";
+import { createEngines, type EngineBounds, type Engines } from "../../src/exchange/engine/engines.ts";
 import { haltMarket, resumeMarket } from "../../src/exchange/market-status/halt.ts";
 import type { OrderId } from "../../src/exchange/order.ts";
 import { cancel, place } from "../../src/exchange/orders/orders.ts";
@@ -44,7 +44,7 @@ export interface NodeParts {
   readonly cachedBytes: number;
   readonly settlementDelayMs: number;
   /** How many resting orders one order meets at once. If it has to meet more, it is paused. */
-  readonly maxMetAtOnce: number;
+  readonly bounds: Partial<EngineBounds>;
   /** Whether it publishes events: from memory and the database, or from the database alone. */
   readonly publishes: "from memory" | "from the database" | undefined;
   readonly log: (words: string) => void;
@@ -140,7 +140,7 @@ export class SimulatedNode implements Process {
       lane: this.lane,
       holder: name,
       leaseMs,
-      bookBounds: { maxMetAtOnce: parts.maxMetAtOnce },
+      bounds: parts.bounds,
       log: (event) => {
         const error = "error" in event ? event.error : undefined;
         log(`${name}: ${event.kind} ${event.market}${error === undefined ? "" : `: ${error.message}`}`);

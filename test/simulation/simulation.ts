@@ -215,7 +215,7 @@ class Simulation {
       leaseMs: this.#leaseMs,
       cachedBytes: CACHED_BYTES.get(this.#seed % 7) ?? ALL_ROWS_BYTES,
       settlementDelayMs: this.#settlementDelayMs,
-      maxMetAtOnce: this.#hasSweeps ? 1 : 100,
+      bounds: this.#hasSweeps ? { maxMetAtOnce: 1, maxExpired: 1, maxExpiredBeside: 0 } : {},
       publishes: this.#publishes,
       log: (words) => this.#log(words),
       onBug: (error) => this.#found(error),

@@ -318,10 +318,16 @@ export class Workload {
       case 5:
         return { ...limit, timeInForce: "FOK" };
       case 6:
-        return { ...limit, timeInForce: "GTT", expirationDate: (Math.floor(now) + 9_000 + random(15_000)) as Instant };
+        return { ...limit, timeInForce: "GTT", expirationDate: this.#expiration(now) };
       default:
         return limit;
     }
+  }
+
+  /** Beside sweeps several expire at the same moment. */
+  #expiration(now: number): Instant {
+    const step = this.#hasSweeps ? 4_000 : 1;
+    return (Math.ceil((now + 9_000 + this.#random(15_000)) / step) * step) as Instant;
   }
 
   #command(

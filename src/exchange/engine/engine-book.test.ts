@@ -141,6 +141,18 @@ test("while more are due than are looked at in a round, nothing is matched", () 
   expect(rounds[1]).toMatchObject([{ kind: "rested", order: BID.id }, ...new Array(20).fill(EXPIRED)]);
 });
 
+test("a round that does nothing but close what is overdue needs a turn", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 60, { customerId: "bob", expirationDate: NOW });
+  const nothing = { status: "OPEN", orders: [], cancels: [] } as const;
+  expect(book.run(nothing, NOW, () => false)).toEqual({ round: undefined, cancels: [], hasTurn: false });
+  const beside = book.run({ ...nothing, orders: [BID] }, NOW, () => false);
+  expect([beside.round?.effects.length, beside.hasTurn]).toEqual([21, false]);
+  const alone = book.run(nothing, NOW);
+  expect([alone.round?.effects.length, alone.hasTurn, book.hasOverdue]).toEqual([40, true, false]);
+  expect(book.run(nothing, NOW)).toEqual({ round: undefined, cancels: [], hasTurn: false });
+});
+
 test("on a halted market a due stop can still be cancelled", () => {
   const book = new EngineBook(MARKET, HEAD);
   book.restoreSubmitted(STOP);
@@ -158,7 +170,11 @@ test("a cancel of an order that was not read yet stays pending", () => {
   const book = new EngineBook(MARKET, HEAD);
   const asked = { profileId: BID.profileId, orderId: BID.id, requestedAt: NOW, caller: undefined };
   const cancel = { ...asked, orderStatus: "PENDING_SUBMISSION" } as const;
-  expect(book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toEqual({ round: undefined, cancels: [] });
+  expect(book.run({ status: "OPEN", orders: [], cancels: [cancel] }, NOW)).toEqual({
+    round: undefined,
+    cancels: [],
+    hasTurn: false,
+  });
   const { round, cancels } = book.run({ status: "OPEN", orders: [BID], cancels: [cancel] }, NOW);
   expect(round).toMatchObject({
     status: "OPEN",

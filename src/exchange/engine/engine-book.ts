@@ -32,6 +32,8 @@ export interface Plan {
   readonly round: Round | undefined;
   /** Cancels that are done once the round is committed. */
   readonly cancels: readonly CancelRequest[];
+  /** Whether the round has a turn and does nothing but close what is overdue. */
+  readonly hasTurn: boolean;
 }
 
 /** The order book does not match the database: another engine has the market. */
@@ -48,24 +50,31 @@ const MAX_EFFECTS = 200;
 const MAX_LOOKED = 100_000;
 /** How many orders of one customer may be to expire: all of them can be due at once, and each is work for the database. */
 const MAX_EXPIRING = 1_000;
-/**
- * How many orders that are overdue a round closes: beside others' work, and alone. On many markets at once such rounds wait
- * for one another, and others' orders for the one of their market that has begun.
- */
-const EXPIRED = { beside: 20, alone: 50 } as const;
+export interface EngineBounds extends BookBounds {
+  /**
+   * How many orders that are overdue a round closes, alone and beside others' work. On many markets at once such rounds wait
+   * for one another, and others' orders for the one of their market that has begun.
+   */
+  readonly maxExpired: number;
+  readonly maxExpiredBeside: number;
+}
+
+const BOUNDS = { maxExpired: 50, maxExpiredBeside: 20 } as const;
 /** How many become overdue in one round, some milliseconds of the event loop. Nothing is matched before all that are due are. */
 const MAX_OVERDUE = 10_000;
 
 export class EngineBook {
   readonly #market: Market;
   readonly #book: Book;
+  readonly #bounds: Pick<EngineBounds, keyof typeof BOUNDS>;
   readonly #booked = new Map<BookOrderId, BookedOrder>();
   readonly #expiries = new Expiries();
   #head: MarketHead;
 
-  constructor(market: Market, head: MarketHead, bounds?: Partial<BookBounds>) {
+  constructor(market: Market, head: MarketHead, bounds: Partial<EngineBounds> = {}) {
     this.#market = market;
     this.#book = new Book(bounds);
+    this.#bounds = { ...BOUNDS, ...bounds };
     this.#head = head;
     if (head.lastPrice !== undefined) this.#book.restoreLast(priceUnits(market, head.lastPrice));
   }
@@ -99,20 +108,30 @@ export class EngineBook {
     return this.#book.stateHash();
   }
 
-  /** Whether an expiry, or the rest of an execution or a cascade, is due. */
+  /** Whether the rest of an execution or a cascade is due, or an expiry that is not known to be overdue. */
   hasDue(now: Instant): boolean {
-    return this.#expiries.isDue(now) || this.#book.hasOverdue || this.#book.isUnfinished();
+    return this.#expiries.isDue(now) || this.#book.isUnfinished();
   }
 
-  /** Executes what is unfinished, then the backlog in time order, and closes some of what is overdue. */
-  run(work: Work, now: Instant): Plan {
+  get hasOverdue(): boolean {
+    return this.#book.hasOverdue;
+  }
+
+  /**
+   * Executes what is unfinished, then the backlog in time order, and closes some of what is overdue.
+   *
+   * @param takeTurn asked before a round that does nothing else
+   */
+  run(work: Work, now: Instant, takeTurn = () => true): Plan {
     const builder = new RoundBuilder();
     for (const id of this.#expiries.takeDue(now, MAX_OVERDUE)) this.#book.markOverdue(id);
     // What is due and not marked yet could be filled.
     if (!this.#expiries.isDue(now)) this.#work(builder, work, now);
-    const mostExpired = builder.effects.length === 0 ? EXPIRED.alone : EXPIRED.beside;
-    this.#record(builder, this.#book.expireOverdue(mostExpired));
-    return { round: builder.build(this.#head), cancels: builder.cancels };
+    const { maxExpired, maxExpiredBeside } = this.#bounds;
+    const isBeside = builder.effects.length > 0;
+    const hasTurn = !isBeside && this.#book.hasOverdue && takeTurn();
+    if (hasTurn || isBeside) this.#record(builder, this.#book.expireOverdue(isBeside ? maxExpiredBeside : maxExpired));
+    return { round: builder.build(this.#head), cancels: builder.cancels, hasTurn };
   }
 
   #work(builder: RoundBuilder, work: Work, now: Instant): void {

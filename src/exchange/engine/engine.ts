@@ -26,9 +26,9 @@ import { type Lease, releaseLease, renewLease, takeLease } from "../../postgres/
 import { asError } from "../../std/as-error.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
-import type { BookBounds } from "../book/book.ts";
 import type { BookChange } from "../market-feed/book-change.ts";
-import { EngineBook, type Plan, StaleBook } from "./engine-book.ts";
+import { EngineBook, type EngineBounds, type Plan, StaleBook } from "./engine-book.ts";
+import { ExpiryTurns } from "./expiry-turns.ts";
 import type { RoundEffect } from "./round-changes.ts";
 import { deleteCancels, eachOpenOrder, eachSubmittedOrder, readBacklog, readCancels } from "./store.ts";
 import { type Committed, commitRound, type Round, takeOver } from "./takeover-and-round.ts";
@@ -75,7 +75,9 @@ export interface EngineParts {
   /** Identifies this process among all that share the database. */
   readonly holder: string;
   readonly leaseMs: number;
-  readonly bookBounds?: Partial<BookBounds> | undefined;
+  readonly bounds?: Partial<EngineBounds> | undefined;
+  /** Shared with the engines of other markets. */
+  readonly expiryTurns?: ExpiryTurns | undefined;
   readonly log: (event: EngineEvent) => void;
   /** Called for every committed round. Must not throw. */
   readonly publish: (round: CommittedRound) => void;
@@ -94,6 +96,8 @@ export class Engine {
   /** As it was when it was opened last. */
   #market: Market;
   readonly #parts: EngineParts;
+  readonly #expiryTurns: ExpiryTurns;
+  readonly #onTurn = (): void => this.#work.notify();
   readonly #work = new WakeSignal();
   readonly #end = new WakeSignal();
   #state: EngineState = "standing_by";
@@ -110,6 +114,7 @@ export class Engine {
     this.#findMarket = findMarket;
     this.#market = findMarket();
     this.#parts = parts;
+    this.#expiryTurns = parts.expiryTurns ?? new ExpiryTurns();
   }
 
   get state(): EngineState {
@@ -129,9 +134,10 @@ export class Engine {
     this.#work.notify();
   }
 
-  /** Whether an expiry, or the rest of an execution or a cascade, is due. */
+  /** Whether there is something to do that nobody has sent. */
   hasDue(now: Instant): boolean {
-    return this.#book?.hasDue(now) ?? false;
+    const book = this.#book;
+    return book !== undefined && (book.hasDue(now) || (book.hasOverdue && this.#expiryTurns.isFree));
   }
 
   async stop(): Promise<void> {
@@ -187,7 +193,7 @@ export class Engine {
   }
 
   async #open(lease: Lease): Promise<void> {
-    const { database, lane, clock, log, bookBounds } = this.#parts;
+    const { database, lane, clock, log, bounds } = this.#parts;
     this.#market = this.#findMarket();
     const { code } = this.#market;
     this.#state = "opening";
@@ -196,7 +202,7 @@ export class Engine {
     const outcome = await lane.execute(takeOver(code, lease.fence));
     if (outcome.kind === "rejected") return this.#onLeaseLost();
     this.#publish({ head: outcome.value, orders: [], executions: [] }, []);
-    const book = new EngineBook(this.#market, outcome.value, bookBounds);
+    const book = new EngineBook(this.#market, outcome.value, bounds);
     await eachOpenOrder(database, this.#market, (order) => book.restoreOpen(order));
     await eachSubmittedOrder(database, code, (order) => book.restoreSubmitted(order));
     this.#book = book;
@@ -208,7 +214,11 @@ export class Engine {
     while (this.#isLeader) {
       const startedMs = performance.now();
       const plan = await this.#plan(book);
-      if (plan.round !== undefined) await this.#commit(book, plan.round, startedMs);
+      try {
+        if (plan.round !== undefined) await this.#commit(book, plan.round, startedMs);
+      } finally {
+        if (plan.hasTurn) this.#expiryTurns.giveBack();
+      }
       if (plan.cancels.length > 0) await deleteCancels(this.#parts.database, plan.cancels);
       this.#failures = 0;
       if (plan.round === undefined && plan.cancels.length === 0) await this.#work.wait();
@@ -220,7 +230,7 @@ export class Engine {
     const { code } = this.#market;
     const { status, orders, hasCancels } = await readBacklog(database, code, ROUND);
     const cancels = hasCancels ? await readCancels(database, code, ROUND) : [];
-    return book.run({ status, orders, cancels }, clock.now());
+    return book.run({ status, orders, cancels }, clock.now(), () => this.#expiryTurns.take(this.#onTurn));
   }
 
   async #commit(book: EngineBook, round: Round, startedMs: number): Promise<void> {

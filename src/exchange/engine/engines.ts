@@ -12,7 +12,6 @@ import type { Database } from "../../postgres/database.ts";
 import { LEASE_MS } from "../../postgres/leases.ts";
 import type { Instant } from "../../std/clock.ts";
 import { WakeSignal } from "../../std/wake-signal.ts";
-import type { BookBounds } from "../book/book.ts";
 import {
   type AroundRound,
   type CommittedRound,
@@ -21,9 +20,12 @@ import {
   type EngineEvent,
   type EngineState,
 } from "./engine.ts";
+import type { EngineBounds } from "./engine-book.ts";
+import { ExpiryTurns } from "./expiry-turns.ts";
 import { findOldestWork } from "./store.ts";
 
 export type { AroundRound, CommittedRound, EngineEvent, EngineState, RoundInFlight } from "./engine.ts";
+export type { EngineBounds } from "./engine-book.ts";
 
 export interface Engines {
   start(): void;
@@ -57,7 +59,7 @@ export interface EnginesOptions {
   readonly log: (event: EngineEvent) => void;
   readonly aroundRound?: AroundRound | undefined;
   readonly leaseMs?: number;
-  readonly bookBounds?: Partial<BookBounds>;
+  readonly bounds?: Partial<EngineBounds>;
 }
 
 const POLL_MS = 100;
@@ -66,6 +68,7 @@ export function createEngines(options: EnginesOptions): Engines {
   const { clock, log } = options;
   const engines = new Map<MarketCode, Engine>();
   const listeners = new Set<(round: CommittedRound) => void>();
+  const expiryTurns = new ExpiryTurns();
   const end = new WakeSignal();
   let waitingSince: ReadonlyMap<MarketCode, Instant> = new Map();
   let isStopping = false;
@@ -86,7 +89,7 @@ export function createEngines(options: EnginesOptions): Engines {
     for (const market of options.catalogue.listMarkets()) {
       if (engines.has(market.code)) continue;
       const find = (): Market => options.catalogue.listMarkets().find(({ code }) => code === market.code) ?? market;
-      const engine = new Engine(find, { leaseMs: LEASE_MS, ...options, publish });
+      const engine = new Engine(find, { leaseMs: LEASE_MS, ...options, expiryTurns, publish });
       engines.set(market.code, engine);
       engine.start();
     }
