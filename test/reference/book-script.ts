@@ -7,7 +7,7 @@
  *     m1  cat  buy   market   $1600                    | m1 buys 1 @ 1560 of s1, m1 FILLED
  *
  * An order is: id, customer, side, type, lots or `$` budget, `@` limit price, `stop` price, time in force when it is
- * not the default. Further commands: `cancel <id>`, `expire <id>`, `last <price>` (restored), and to look: `bids`,
+ * not the default. Further commands: `cancel <id>`, `expire <id>`, `overdue <id>`, `last <price>` (restored), and to look: `bids`,
  * `asks`, `stops`, `last`.
  */
 import { expect } from "vitest";
@@ -58,6 +58,9 @@ function run(book: Book, words: readonly string[], sequence: number): string {
       return listOr(book.cancel(second as BookOrderId).map(printEffect));
     case "expire":
       return listOr(book.expire(second as BookOrderId).map(printEffect));
+    case "overdue":
+      book.markOverdue(second as BookOrderId);
+      return "nothing";
     case "last":
       if (second !== undefined) book.restoreLast(Number(second) as Price);
       return String(book.last);

@@ -18,6 +18,17 @@ test("a budget of exactly one lot at the best price buys it, and one unit less i
   `);
 });
 
+test("a budget that is spent is filled, whatever comes next; one that is not comes past what is overdue", () => {
+  expectPlay(`
+    s1  ann  sell  limit   1 @ 100  | s1 rests 1 @ 100
+    s2  ann  sell  limit   2 @ 110  | s2 rests 2 @ 110
+    s3  ann  sell  limit   1 @ 120  | s3 rests 1 @ 120
+    overdue s2                      | nothing
+    m1  bob  buy   market  $100     | m1 buys 1 @ 100 of s1, s1 FILLED, m1 FILLED
+    m2  bob  buy   market  $120     | s2 CANCELLED expired, m2 buys 1 @ 120 of s3, s3 FILLED, m2 FILLED
+  `);
+});
+
 test("a budget exhausts a level before it moves to the next", () => {
   expectPlay(`
     s1  ann  sell  limit   2 @ 100  | s1 rests 2 @ 100

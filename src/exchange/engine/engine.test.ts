@@ -9,6 +9,7 @@ import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import { reject } from "../../std/result.ts";
 import { type CommittedRound, Engine, type EngineEvent, type EngineParts } from "./engine.ts";
+import { ExpiryTurns } from "./expiry-turns.ts";
 
 type Statement = "take" | "renew" | "release" | "backlog" | "delete";
 
@@ -36,6 +37,7 @@ let done: string[];
 let events: EngineEvent[];
 let rounds: CommittedRound[];
 let began: number;
+let expiryTurns: ExpiryTurns;
 
 async function answer(what: Statement, rows: object[]): Promise<object[]> {
   done.push(`${what} ${Math.round(performance.now() - began) / 1_000}`);
@@ -69,7 +71,9 @@ beforeEach(() => {
   listed = BTCUSD;
   clock = { now: () => Date.now() as Instant, fault: undefined };
   [done, events, rounds, began] = [[], [], [], performance.now()];
+  expiryTurns = new ExpiryTurns();
   const parts = {
+    expiryTurns,
     database: {
       rows,
       commits: { rows },
@@ -256,6 +260,25 @@ test("an opening tells how many orders the book has; a round how many it changed
   engine.wake();
   await runFor(1);
   expect(events.slice(1)).toEqual([{ kind: "round_committed", market: "BTCUSD", orders: 1, ms: 50 }]);
+});
+
+test("what is overdue waits for a turn, and is not forgotten if the one that is woken for it does not take it", async () => {
+  const stopped = () => undefined;
+  expect([1, 2, 3].map(() => expiryTurns.take(stopped))).toEqual([true, true, false]);
+  open = [{ ...RESTING, expiration_date: Date.now() + 2_000 }];
+  engine.start();
+  await runFor(3);
+  const due = () => engine.hasDue(Date.now() as Instant);
+  expect(due()).toBe(true);
+  engine.wake();
+  await runFor(1);
+  expect([rounds.length, due()]).toEqual([1, false]);
+  expiryTurns.giveBack();
+  await runFor(1);
+  expect([rounds.length, due()]).toEqual([1, true]);
+  engine.wake();
+  await runFor(1);
+  expect([rounds.length, due(), expiryTurns.isFree]).toEqual([2, false, true]);
 });
 
 test("a lease that cannot be released is left to end, and the engine stands by for it", async () => {
