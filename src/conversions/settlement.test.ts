@@ -23,9 +23,11 @@ let held: (() => void)[] | undefined;
 /** By a search: rows, as the driver returns them. */
 let found: object[];
 let reports: unknown[];
+let delayMs: number;
 let settlement: Settlement;
 
 beforeEach(() => {
+  delayMs = DELAY_MS;
   vi.useFakeTimers({ now: Date.parse("2026-11-21T09:30:00.000Z") });
   [settlements, searches, fault, searchFault, held, found, reports] = [0, [], undefined, undefined, undefined, [], []];
   const whenReleased = () => new Promise<void>((resolve) => (held === undefined ? resolve() : held.push(resolve)));
@@ -47,7 +49,9 @@ beforeEach(() => {
       }) as unknown as Lane["execute"],
     },
     clock,
-    delayMs: DELAY_MS,
+    get delayMs() {
+      return delayMs;
+    },
     onError: (error) => reports.push(error),
     onRecovered: (failures) => reports.push(failures),
   });
@@ -71,6 +75,18 @@ test("what was created here is settled when its delay is over, and not a millise
   expect(settlements).toBe(1);
   await vi.advanceTimersByTimeAsync(1);
   expect(settlements).toBe(2);
+});
+
+test("a delay that is longer than a timer can be is waited for all the same", async () => {
+  delayMs = 30 * 86_400_000;
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  settlement.onCreated(conversion("one"));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(timers).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(delayMs - 1_001);
+  expect(settlements).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(settlements).toBe(1);
 });
 
 test("what was created is reported once it is durable, and what was rejected or existed is not", async () => {

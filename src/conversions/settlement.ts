@@ -10,6 +10,7 @@ import type { Lane } from "../ledger/writer/lane.ts";
 import type { Queryable } from "../postgres/database.ts";
 import { type Clock, type Instant, steadyClock } from "../std/clock.ts";
 import { Outage } from "../std/outage.ts";
+import { LONGEST_TIMER_MS } from "../std/pause.ts";
 import type { Conversion, ConversionId } from "./conversion.ts";
 import { settlementOf } from "./conversions.ts";
 import { listDueConversions } from "./store.ts";
@@ -77,7 +78,7 @@ export class Settlement {
       if (next === undefined) return;
       const waitMs = next.dueAt - steadyClock.now();
       if (waitMs > 0) {
-        this.#timer = setTimeout(() => this.#settleDue(), waitMs);
+        this.#timer = setTimeout(() => this.#settleDue(), Math.min(waitMs, LONGEST_TIMER_MS));
         return;
       }
       this.#due.shift();

@@ -7,6 +7,7 @@ import pg from "pg";
 import { asError } from "../std/as-error.ts";
 import { assert } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
+import { LONGEST_TIMER_MS } from "../std/pause.ts";
 import { asObjects } from "./row-objects.ts";
 import { prepareSession, type Session, type SessionSettings, SessionUnfit } from "./session.ts";
 
@@ -60,8 +61,6 @@ export class OutcomeUnknown extends DatabaseAway {
 
 const TIMESTAMPTZ = 1184;
 const DATE = 1082;
-/** The maximum of a Node timer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Timestamps are parsed to milliseconds: every stored one has three decimals. Dates stay text: the driver would parse them
@@ -201,7 +200,7 @@ export class Database implements Queryable {
     return this.#withClient(this.#pool, async (client) => {
       await client.query("begin");
       if (takes === "any time") await client.query("set local statement_timeout = 0");
-      const timeout = takes === "any time" ? { query_timeout: MAX_TIMER_MS } : {};
+      const timeout = takes === "any time" ? { query_timeout: LONGEST_TIMER_MS } : {};
       const value = await work({
         rows: async <Row>(text: string, values: readonly unknown[] = []) =>
           asObjects<Row>(await client.query({ text, values: values as unknown[], rowMode: "array", ...timeout })),

@@ -57,6 +57,7 @@ export async function provideDatabase(
   if (config.databaseUrl !== undefined) return external(config.databaseUrl, config, purpose);
   if (purpose === "command" && !(await isEmbedded(config.dataDir))) throw new NoDatabase(config.dataDir);
   const end = performance.now() + WAIT_MS;
+  let hasSaidSo = false;
   for (;;) {
     const running = purpose === "command" ? await reachEmbedded(config.dataDir) : undefined;
     if (running !== undefined) {
@@ -74,6 +75,8 @@ export async function provideDatabase(
     } catch (error) {
       const mayEnd = error instanceof DirectoryHeld && (purpose === "command" || error.by === "command");
       if (!mayEnd || performance.now() >= end) throw error;
+      if (!hasSaidSo) log(`waiting: ${error.message}`);
+      hasSaidSo = true;
       await pause(ASK_AGAIN_MS);
     }
   }

@@ -234,20 +234,17 @@ export class NaiveBook {
 
   /** docs/contract/orders.md#time-in-force, rule 3, and #self-trade-prevention, rule 3. */
   postOnly(order: LimitOrder, before: Executing | undefined): void {
-    const left = this.leftOf(order, before);
-    for (const maker of this.reachable(order.side, order.price)) {
-      if (!this.isOverdue(maker)) break;
-      if (!this.comesTo(left, maker)) {
-        this.pause(order, left);
-        return;
-      }
-      this.cancelNow(maker.id, "expired");
-    }
-    const wouldCross = this.reachable(order.side, order.price).length > 0;
+    const reachable = this.reachable(order.side, order.price);
+    const wouldCross = reachable.some((maker) => !this.isOverdue(maker));
     if (wouldCross) this.effects.push(rejected(order.id, "post_only_would_cross"));
     else if (order.timeInForce === "IOC") this.effects.push(cancelled(order.id, "immediate_or_cancel"));
     else if (order.timeInForce === "FOK") this.effects.push(cancelled(order.id, "fill_or_kill"));
-    else this.rest(order, order.lots);
+    else {
+      const left = this.leftOf(order, before);
+      for (const maker of reachable) if (this.comesTo(left, maker)) this.cancelNow(maker.id, "expired");
+      if (this.reachable(order.side, order.price).length > 0) this.pause(order, left);
+      else this.rest(order, order.lots);
+    }
   }
 
   limit(order: LimitOrder | StopLimitOrder, before: Executing | undefined): void {

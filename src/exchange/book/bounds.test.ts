@@ -85,6 +85,16 @@ test("the collar looks at the orders that a limit order can meet, within its lim
   expect(book.looked).toBe(3);
 });
 
+test("what is overdue is counted as looked at, but not as one that an order can meet", () => {
+  const far = { customer: "bob", price: 101 as Price };
+  const book = bookOf({ maxMet: 1 }, bid("b1", { price: 99 as Price }), bid("b2", { price: 98 as Price }), ask("a1"));
+  for (const order of [ask("a2"), ask("o1", far)]) book.place({ ...order, customer: "bob" });
+  for (const id of ["b1", "a1", "a2"]) book.markOverdue(id as BookOrderId);
+  // Two asks and the one behind them; for the collar these two again, and a bid.
+  expect(book.place(bid("b3", { price: 120 as Price }))).toEqual(closed("b3", "REJECTED", "price_collar"));
+  expect(book.looked).toBe(6);
+});
+
 test("a cascade is cut off when its stops have looked at many orders", () => {
   const own = Array.from({ length: 10 }, (_, number) => bid(`b${number}`));
   const stops = [1, 2, 3].map((number) => stopSell(`s${number}`, number));

@@ -180,15 +180,17 @@ export class Matching {
   /** A post-only order with IOC or FOK is valid but never fills: it may neither take nor rest. */
   #executePostOnly(order: LimitOrder, part: Part, effects: Effect[]): Rested | Paused | Closed {
     const opposite = this.#opposite(order.side);
+    const best = opposite.bestFillablePrice();
+    if (best !== undefined && opposite.isWithin(order.price, best)) return rejected(order.id, "post_only_would_cross");
+    if (order.timeInForce === "IOC") return cancelled(order.id, "immediate_or_cancel");
+    if (order.timeInForce === "FOK") return cancelled(order.id, "fill_or_kill");
     let maker = opposite.first();
-    while (maker !== undefined && opposite.isWithin(order.price, maker.price) && this.#overdue.has(maker.id)) {
+    // All that it would cross is overdue.
+    while (maker !== undefined && opposite.isWithin(order.price, maker.price)) {
       if (!part.meet(true)) return this.#pause(order, part);
       this.#cancelMaker(maker, "expired", effects);
       maker = opposite.first();
     }
-    if (this.#wouldCross(order.side, order.price)) return rejected(order.id, "post_only_would_cross");
-    if (order.timeInForce === "IOC") return cancelled(order.id, "immediate_or_cancel");
-    if (order.timeInForce === "FOK") return cancelled(order.id, "fill_or_kill");
     return this.#rest(order, order.lots);
   }
 

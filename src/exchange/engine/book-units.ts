@@ -76,7 +76,7 @@ export function bookOrder(market: Market, order: BookableOrder, sequence: Sequen
   }
 }
 
-/** Converts an order between two parts of its execution. It has met one order at least. */
+/** Converts an order between two parts of its execution. How many orders it has met is not stored: it counts as one. */
 export function executingOrder(
   market: Market,
   order: BookableOrder & Pick<Order, "filled" | "filledGross">,

@@ -102,19 +102,23 @@ test("orders and cancels do not wait for thousands that are overdue", () => {
   expect(round?.effects).toMatchObject([
     { kind: "rested", order: sell.id },
     { kind: "rested", order: BID.id },
-    ...new Array(20).fill(EXPIRED),
+    // One more for each order, or they would pile up.
+    ...new Array(22).fill(EXPIRED),
   ]);
   // An owner's cancel comes too late.
-  const asked = { profileId: BID.profileId, requestedAt: NOW, caller: undefined, orderStatus: "OPEN" } as const;
+  const caller = { house: "maker" } as const;
+  const asked = { profileId: BID.profileId, requestedAt: NOW, caller, orderStatus: "OPEN" } as const;
   const cancels = [
     { ...asked, orderId: BID.id },
     { ...asked, orderId: numbered(500) },
   ];
-  expect(book.run({ status: "OPEN", orders: [], cancels }, NOW).round?.effects).toMatchObject([
+  const next = book.run({ status: "OPEN", orders: [], cancels }, NOW).round;
+  expect(next?.effects).toMatchObject([
     { kind: "closed", order: BID.id, reason: "requested" },
     { ...EXPIRED, order: numbered(500) },
     ...new Array(20).fill(EXPIRED),
   ]);
+  expect(next?.requestedBy).toEqual(new Map([[BID.id, caller]]));
 });
 
 test("an order that comes to what is overdue closes it, a hundred at once, and is not filled by it", () => {
@@ -127,30 +131,38 @@ test("an order that comes to what is overdue closes it, a hundred at once, and i
   expect(first).toMatchObject([
     ...new Array(100).fill(EXPIRED),
     { kind: "paused", order: sell.id },
-    ...new Array(20).fill(EXPIRED),
+    ...new Array(21).fill(EXPIRED),
   ]);
-  expect(second).toMatchObject([...new Array(30).fill(EXPIRED), { kind: "rested", order: sell.id }]);
+  expect(second).toMatchObject([...new Array(29).fill(EXPIRED), { kind: "rested", order: sell.id }]);
   expect(book.hasDue(NOW)).toBe(false);
 });
 
 test("while more are due than are looked at in a round, nothing is matched", () => {
   const book = new EngineBook(MARKET, HEAD);
   restoreBids(book, 10_001, { customerId: "bob", expirationDate: NOW });
-  const rounds = [1, 2].map(() => book.run({ status: "OPEN", orders: [BID], cancels: [] }, NOW).round?.effects);
-  expect(rounds[0]).toMatchObject(new Array(50).fill(EXPIRED));
-  expect(rounds[1]).toMatchObject([{ kind: "rested", order: BID.id }, ...new Array(20).fill(EXPIRED)]);
+  const work = { status: "OPEN", orders: [BID], cancels: [] } as const;
+  // Without a turn the engine must not wait, though it has no round.
+  const none = book.run(work, NOW, () => false);
+  expect(none).toEqual({ round: undefined, cancels: [], hasTurn: false, isBehind: true });
+  const rested = { kind: "rested", order: BID.id };
+  expect(book.run(work, NOW).round?.effects).toMatchObject([rested, ...new Array(21).fill(EXPIRED)]);
 });
 
 test("a round that does nothing but close what is overdue needs a turn", () => {
   const book = new EngineBook(MARKET, HEAD);
   restoreBids(book, 60, { customerId: "bob", expirationDate: NOW });
   const nothing = { status: "OPEN", orders: [], cancels: [] } as const;
-  expect(book.run(nothing, NOW, () => false)).toEqual({ round: undefined, cancels: [], hasTurn: false });
+  expect(book.run(nothing, NOW, () => false)).toEqual({
+    round: undefined,
+    cancels: [],
+    hasTurn: false,
+    isBehind: false,
+  });
   const beside = book.run({ ...nothing, orders: [BID] }, NOW, () => false);
-  expect([beside.round?.effects.length, beside.hasTurn]).toEqual([21, false]);
+  expect([beside.round?.effects.length, beside.hasTurn]).toEqual([22, false]);
   const alone = book.run(nothing, NOW);
-  expect([alone.round?.effects.length, alone.hasTurn, book.hasOverdue]).toEqual([40, true, false]);
-  expect(book.run(nothing, NOW)).toEqual({ round: undefined, cancels: [], hasTurn: false });
+  expect([alone.round?.effects.length, alone.hasTurn, book.hasOverdue]).toEqual([39, true, false]);
+  expect(book.run(nothing, NOW)).toEqual({ round: undefined, cancels: [], hasTurn: false, isBehind: false });
 });
 
 test("on a halted market a due stop can still be cancelled", () => {
@@ -174,6 +186,7 @@ test("a cancel of an order that was not read yet stays pending", () => {
     round: undefined,
     cancels: [],
     hasTurn: false,
+    isBehind: false,
   });
   const { round, cancels } = book.run({ status: "OPEN", orders: [BID], cancels: [cancel] }, NOW);
   expect(round).toMatchObject({
@@ -227,6 +240,17 @@ test("a round ends when its orders have looked at very many resting ones, and th
   expect(first?.effects[0]).toMatchObject({ kind: "closed", status: "REJECTED", reason: "no_liquidity" });
   const second = book.run({ status: "OPEN", orders: orders.slice(100), cancels: [] }, NOW).round;
   expect([second?.taken.size, book.size]).toEqual([100, 1_001]);
+});
+
+test("orders that are overdue are among the thousand that a customer may have that are to expire", () => {
+  const book = new EngineBook(MARKET, HEAD);
+  restoreBids(book, 1_000, { customerId: "ann", expirationDate: NOW });
+  const placed = (number: number) =>
+    book.run({ status: "OPEN", orders: [gtt(number)], cancels: [] }, NOW).round?.effects[0];
+  expect([placed(2_000), placed(2_001)]).toMatchObject([
+    { kind: "closed", reason: "too_many_open_orders" },
+    { kind: "rested" },
+  ]);
 });
 
 test("a customer's 20,001st open order is rejected, after a restart too", () => {

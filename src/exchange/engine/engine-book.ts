@@ -34,6 +34,8 @@ export interface Plan {
   readonly cancels: readonly CancelRequest[];
   /** Whether the round has a turn and does nothing but close what is overdue. */
   readonly hasTurn: boolean;
+  /** Whether more is due than a round looks at, so that the next one is to follow at once. */
+  readonly isBehind: boolean;
 }
 
 /** The order book does not match the database: another engine has the market. */
@@ -42,8 +44,8 @@ export class StaleBook extends Error {
 }
 
 /**
- * A round ends when it has this many effects; the last order may exceed it by all that it meets at once. A round is one
- * batch, and everybody's writes wait for a batch.
+ * A round ends when it has this many effects; the last order may exceed it by all that it meets at once, and what is overdue
+ * comes on top. A round is one batch, and everybody's writes wait for a batch.
  */
 const MAX_EFFECTS = 200;
 /** A round ends too when the book has looked at this many resting orders: such work leaves no effects to count. */
@@ -52,8 +54,9 @@ const MAX_LOOKED = 100_000;
 const MAX_EXPIRING = 1_000;
 export interface EngineBounds extends BookBounds {
   /**
-   * How many orders that are overdue a round closes, alone and beside others' work. On many markets at once such rounds wait
-   * for one another, and others' orders for the one of their market that has begun.
+   * How many orders that are overdue a round closes: alone, and beside others' work, there for each order that it takes one
+   * more, or they would pile up. On many markets at once such rounds wait for one another, and others' orders for the one of
+   * their market that has begun.
    */
   readonly maxExpired: number;
   readonly maxExpiredBeside: number;
@@ -126,12 +129,13 @@ export class EngineBook {
     const builder = new RoundBuilder();
     for (const id of this.#expiries.takeDue(now, MAX_OVERDUE)) this.#book.markOverdue(id);
     // What is due and not marked yet could be filled.
-    if (!this.#expiries.isDue(now)) this.#work(builder, work, now);
+    const isBehind = this.#expiries.isDue(now);
+    if (!isBehind) this.#work(builder, work, now);
     const { maxExpired, maxExpiredBeside } = this.#bounds;
-    const isBeside = builder.effects.length > 0;
-    const hasTurn = !isBeside && this.#book.hasOverdue && takeTurn();
-    if (hasTurn || isBeside) this.#record(builder, this.#book.expireOverdue(isBeside ? maxExpiredBeside : maxExpired));
-    return { round: builder.build(this.#head), cancels: builder.cancels, hasTurn };
+    const most = builder.effects.length > 0 ? maxExpiredBeside + builder.taken.size : maxExpired;
+    const hasTurn = builder.effects.length === 0 && this.#book.hasOverdue && takeTurn();
+    if (hasTurn || builder.effects.length > 0) this.#record(builder, this.#book.expireOverdue(most));
+    return { round: builder.build(this.#head), cancels: builder.cancels, hasTurn, isBehind };
   }
 
   #work(builder: RoundBuilder, work: Work, now: Instant): void {
@@ -209,8 +213,10 @@ export class EngineBook {
     if (orderStatus === "PENDING_SUBMISSION" && !placed.has(orderId)) return;
     const id = bookId(orderId);
     if (this.#book.has(id)) {
-      this.#record(builder, this.#book.cancel(id));
-      if (cancel.caller !== undefined) builder.requestedBy.set(orderId, cancel.caller);
+      const effects = this.#book.cancel(id);
+      this.#record(builder, effects);
+      const isRequested = effects.some((effect) => effect.kind === "closed" && effect.reason === "requested");
+      if (cancel.caller !== undefined && isRequested) builder.requestedBy.set(orderId, cancel.caller);
     } else if ((orderStatus === "OPEN" || orderStatus === "SUBMITTED") && !builder.orders.has(id)) {
       throw new StaleBook(`order ${orderId} is ${orderStatus}, but not in the book`);
     }

@@ -221,7 +221,7 @@ export class Engine {
       }
       if (plan.cancels.length > 0) await deleteCancels(this.#parts.database, plan.cancels);
       this.#failures = 0;
-      if (plan.round === undefined && plan.cancels.length === 0) await this.#work.wait();
+      if (plan.round === undefined && plan.cancels.length === 0 && !plan.isBehind) await this.#work.wait();
     }
   }
 

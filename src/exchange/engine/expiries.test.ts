@@ -44,7 +44,7 @@ test("many removed orders do not affect the order of the rest", () => {
   expect(due).toEqual(Array.from({ length: 100 }, (_, i) => String(i * 10)));
 });
 
-test("orders that are to expire are counted by customer until they are removed, closed or due", () => {
+test("orders that are to expire are counted by customer until they are removed, also when they are due", () => {
   const expiries = expiring({ a: 1, b: 2, c: 3 });
   expiries.add(order("d"), "bob", at(4));
   expect([expiries.countOf("ann"), expiries.countOf("bob"), expiries.countOf("eve")]).toEqual([3, 1, 0]);
@@ -52,5 +52,8 @@ test("orders that are to expire are counted by customer until they are removed, 
   expiries.remove(order("b"));
   expect(expiries.countOf("ann")).toBe(2);
   expect(expiries.takeDue(at(1), 10)).toEqual(["a"]);
+  expect([expiries.countOf("ann"), expiries.countOf("bob")]).toEqual([2, 1]);
+  expiries.remove(order("a"));
   expect([expiries.countOf("ann"), expiries.countOf("bob")]).toEqual([1, 1]);
+  expect(expiries.takeDue(at(9), 10)).toEqual(["c", "d"]);
 });

@@ -32,7 +32,7 @@ export class Expiries {
     if (this.#heap.length > SMALL + 2 * this.#valid.size) this.#compact();
   }
 
-  /** How many orders of the customer are to expire. */
+  /** How many orders of the customer are to expire, or have expired and are not removed yet. */
   countOf(customer: string): number {
     return this.#counts.of(customer);
   }
@@ -45,13 +45,11 @@ export class Expiries {
     return false;
   }
 
-  /** Removes and returns due orders, earliest first. */
+  /** Returns due orders that were not returned before, earliest first. They are counted until they are removed. */
   takeDue(now: Instant, most: number): BookOrderId[] {
     const due: BookOrderId[] = [];
     while (due.length < most && this.isDue(now)) {
-      const { order } = this.#takeFirst();
-      this.#forget(order);
-      due.push(order);
+      due.push(this.#takeFirst().order);
     }
     return due;
   }

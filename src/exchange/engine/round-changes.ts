@@ -113,7 +113,7 @@ class RoundChanges {
       }
       case "waiting":
       case "paused":
-        // A part that has only cancelled own orders leaves an order that was paused before as it was.
+        // A part that has only cancelled own orders, or closed what is overdue, leaves an order that was paused before as it was.
         if (this.#order(effect.order).status !== "SUBMITTED") this.#change(effect.order).status = "SUBMITTED";
         break;
       case "triggered":
