@@ -49,7 +49,7 @@ try {
   const money = { USD: "100000000", ...Object.fromEntries(swept.map(({ base_asset }) => [base_asset, "1000"])) };
   const [maker] = await makeProfiles(other, 1, money);
   const [taker] = values.own ? [maker] : await makeProfiles(one, 1, money);
-  const [from, to] = await makeProfiles(stranger, 2, { USD: "1000000" });
+  const [from, to] = await makeProfiles(stranger, 2, { ...money, USD: "1000000" });
   const place = (customer, profile, terms) =>
     customer.call("POST", `/v2/profiles/${profile}/orders`, { type: "LIMIT", price: PRICE, ...terms });
   const bids = Array.from({ length: orders }, () => swept).flat();
@@ -128,6 +128,12 @@ async function load({ headers }, { from, to, seconds, sweptMarket }) {
     "orders elsewhere": post(`/v2/profiles/${from}/orders`, { ...order, await_fill_millis: 10_000 }),
     "orders there": post(`/v2/profiles/${from}/orders`, {
       ...{ ...order, market: sweptMarket, base_amount: SOLD, await_fill_millis: 10_000 },
+    }),
+    // They come to what has expired, and close it.
+    ...(values.expiring && {
+      "sales there": post(`/v2/profiles/${from}/orders`, {
+        ...{ ...order, side: "SELL", price: PRICE, market: sweptMarket, base_amount: SOLD, await_fill_millis: 10_000 },
+      }),
     }),
   };
   const received = await Promise.all(
