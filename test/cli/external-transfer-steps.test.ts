@@ -171,7 +171,9 @@ test("what is held of a profile has its reason, and a legal hold is placed once 
   const lifted = await json<{ readonly lifted_at: string }>("hold", "lift", held);
   expect(lifted).toEqual({ ...placed, lifted_by: placed.placed_by, lifted_at: expect.stringMatching(/Z$/) });
   expect(lifted.lifted_at > placed.placed_at).toBe(true);
-  expect(await errorOf(...place)).toBe(`${again}, which ${placed.placed_by} lifted at ${lifted.lifted_at}`);
+  expect(await errorOf(...place)).toBe(
+    `${again}, which was lifted at ${lifted.lifted_at} by ${JSON.stringify(placed.placed_by)}`,
+  );
   expect((await run(["hold", "lift", held])).stdout).toBe(`lifted 5 USD: legal hold ${held}\n`);
   const writesOf = async (...options: string[]) =>
     (

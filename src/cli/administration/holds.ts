@@ -89,7 +89,8 @@ async function existing({ database }: Core, id: Uuid): Promise<string> {
   const hold = profileId && (await findLegalHold(database, profileId, id));
   if (hold === undefined) return `legal hold ${id}`;
   const { amount, asset, liftedBy, liftedAt } = hold;
-  const lifted = liftedAt === undefined ? "" : `, which ${liftedBy} lifted at ${formatInstant(liftedAt)}`;
+  const lifted =
+    liftedAt === undefined ? "" : `, which was lifted at ${formatInstant(liftedAt)} by ${JSON.stringify(liftedBy)}`;
   return `legal hold ${id} is of ${formatAmount(amount)} ${asset} of profile ${profileId}${lifted}`;
 }
 
