@@ -115,11 +115,12 @@ test("customers and profiles are found by their own names and ids, among others"
   expect(await readNames(database, [OTHER])).toEqual(new Map([[OTHER, "customer 2"]]));
   expect(await readNicknames(database, [others as ProfileId])).toEqual(new Map([[others, "others"]]));
   const stranger = "0190d5a4-1111-7000-8000-000000000007" as CustomerId;
-  const named = new Map([
-    [stranger, "customer 2"],
-    // It keeps its own.
-    [CUSTOMER, "customer 3"],
-  ]);
+  const named = [
+    { id: stranger, name: "customer 2", isByName: false },
+    // They keep their own.
+    { id: CUSTOMER, name: "customer 2", isByName: false },
+    { id: OTHER, name: "customer 2", isByName: true },
+  ];
   const fresh = "0190d5a4-1111-7000-8000-000000000008";
   await testing.owner.rows("insert into claim (customer_id, kind, ref_id, id) values ($1, 'nickname', 'mine', $2)", [
     CUSTOMER,
@@ -138,6 +139,12 @@ test("customers and profiles are found by their own names and ids, among others"
     names: new Map([["customer 2", OTHER]]),
     nicknames: new Map([[fresh, mine]]),
   });
+  // Its id follows from a name that another one has by now.
+  const nobody = { clients: [], profiles: [], nicknames: [] };
+  const taken = async (isByName: boolean) =>
+    (await findOwners(database, { ...nobody, customers: [{ id: CUSTOMER, name: "customer 2", isByName }] })).names;
+  expect(await taken(true)).toEqual(new Map([["customer 2", OTHER]]));
+  expect(await taken(false)).toEqual(new Map());
   const before = await listCustomers(database, 9);
   const renamed = { ...other, name: "renamed", disabledAt: Date.parse("2026-11-21T10:00:00Z") as Instant };
   await updateCustomer(testing.owner, renamed);

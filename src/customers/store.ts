@@ -67,8 +67,8 @@ export async function updateCustomer(
 export interface Named {
   readonly clients: readonly string[];
   readonly profiles: readonly string[];
-  /** The names of customers. Those that exist keep theirs, and are not looked up. */
-  readonly customers: ReadonlyMap<CustomerId, string>;
+  /** One that exists keeps its own name. `isByName`: its id follows from the name, and not the other way round. */
+  readonly customers: readonly { readonly id: CustomerId; readonly name: string; readonly isByName: boolean }[];
   /** Of profiles that are to have these ids. */
   readonly nicknames: readonly { readonly customer: CustomerId; readonly nickname: string; readonly id: string }[];
 }
@@ -78,7 +78,7 @@ export interface Owners {
   /** By client_id. */
   readonly clients: ReadonlyMap<string, CustomerId>;
   readonly profiles: ReadonlyMap<string, CustomerId>;
-  /** Of customers. */
+  /** By the names of customers: who has them, where it is another one. */
   readonly names: ReadonlyMap<string, CustomerId>;
   /** By the ids that profiles are to have: the other ones of the profiles that have their nicknames. */
   readonly nicknames: ReadonlyMap<string, string>;
@@ -92,18 +92,19 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
      select 'profile', id::text, customer_id from profile where id = any($2::uuid[])
      union all
      select 'name', taken.name, taken.id
-       from unnest($3::uuid[], $4::text[]) as named(id, name)
+       from unnest($3::uuid[], $4::text[], $5::boolean[]) as named(id, name, is_by_name)
             left join customer existing on existing.id = named.id
             join customer taken on taken.name = named.name
-      where existing.id is null
+      where taken.id <> named.id and (existing.id is null or named.is_by_name)
      union all
      select 'nickname', wanted.id::text, taken.id
-       from unnest($5::uuid[], $6::text[], $7::uuid[]) as wanted(customer_id, nickname, id)
+       from unnest($6::uuid[], $7::text[], $8::uuid[]) as wanted(customer_id, nickname, id)
             join claim taken on (taken.customer_id, taken.kind, taken.ref_id) = (wanted.customer_id, 'nickname', wanted.nickname)
       where taken.id <> wanted.id
         and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))`,
     [
-      ...[clients, profiles, [...customers.keys()], [...customers.values()]],
+      ...[clients, profiles, customers.map(({ id }) => id), customers.map(({ name }) => name)],
+      customers.map(({ isByName }) => isByName),
       ...[nicknames.map(({ customer }) => customer), nicknames.map(({ nickname }) => nickname)],
       nicknames.map(({ id }) => id),
     ],

@@ -7,6 +7,7 @@ import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { applyBootstrap } from "../../src/service/bootstrap/bootstrap.ts";
 import { readBootstrapFile } from "../../src/service/bootstrap/bootstrap-file.ts";
+import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { TESTER } from "../support/movements.ts";
 import { startTestService } from "../support/service.ts";
@@ -147,6 +148,26 @@ test("customers that a bootstrap file has twice, and a profile that has another 
     await expect(startTestService({ bootstrap: await bootstrapFile({ customers: [first, second] }) })).rejects.toThrow(
       `the bootstrap file cannot be applied:\n  ${line}`,
     );
+});
+
+test("an entry whose customer was renamed goes to it, and to nobody once another customer has its name", async () => {
+  const entry = (balance: string) => ({ name: "Yak", profiles: [{ nickname: "desk", balances: { USD: balance } }] });
+  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [entry("5")] }) });
+  const parts = { ...service.service.core, ...service.service };
+  const apply = async (file: object) => applyBootstrap(parts, await readBootstrapFile(await bootstrapFile(file)));
+  const [yak] = await service.db.database.rows<{ id: CustomerId }>("select id from customer where name = 'Yak'");
+  const id = must(yak, "Yak is there").id;
+  await parts.customers.rename(id, "Yak Ltd", TESTER);
+  await apply({ customers: [entry("5")] });
+  await parts.customers.create("Yak", TESTER);
+  await expect(apply({ customers: [entry("5")] })).rejects.toThrow(
+    'the bootstrap file cannot be applied:\n  customer "Yak": another customer in the database has this name',
+  );
+  await apply({ customers: [{ id, ...entry("5") }] });
+  const rows = await service.db.database.rows("select available from account where house is null and asset = 'USD'");
+  expect(rows).toEqual([{ available: "5" }]);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
 });
 
 test("a bootstrap file that names something twice is rejected: of two opening balances one would be lost", async () => {

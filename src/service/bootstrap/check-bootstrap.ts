@@ -32,7 +32,9 @@ export async function checkBootstrap(
   const stored = await customers.ownersOf({
     clients: clients.map((client) => client.client_id),
     profiles: profiles.flatMap((profile) => profile.id ?? []),
-    customers: new Map(file.customers.map((customer) => [customerIdOf(customer), customer.name])),
+    customers: file.customers.map((customer) => {
+      return { id: customerIdOf(customer), name: customer.name, isByName: customer.id === undefined };
+    }),
     nicknames: file.customers.flatMap((customer) =>
       (customer.profiles ?? []).flatMap(({ id, nickname }) =>
         id === undefined ? [] : { customer: customerIdOf(customer), nickname, id },
