@@ -70,8 +70,8 @@ try {
   ]);
   const before = await others(BEFORE_SECONDS);
   busy.kill();
-  const sweeps = values.expiring ? expire() : sweep();
   if (values.expiring) await pause(expiresMs - Date.now());
+  const sweeps = values.expiring ? untilExpired() : sweep();
   // As long as they take about, which is known only afterwards.
   const during = await others(Math.max(1, bids.length / DONE));
   console.log(await sweeps);
@@ -88,9 +88,8 @@ try {
     return `${ended.length} orders met ${orders} each, in ${Math.round(performance.now() - startedMs)} ms`;
   }
 
-  async function expire() {
+  async function untilExpired() {
     const path = `/v2/profiles/${maker}/orders?status=OPEN&limit=1`;
-    await pause(expiresMs - Date.now());
     const isOpen = async () => (await other.call("GET", path)).items.length > 0;
     while (await isOpen()) await pause(100);
     return `${bids.length} orders on ${swept.length} markets expired, in ${Date.now() - expiresMs} ms`;

@@ -5,14 +5,8 @@
 import type { ClientConfig } from "pg";
 import { Database } from "../postgres/database.ts";
 import { SUPERUSER } from "../postgres/embedded/cluster.ts";
-import { lockDirectory } from "../postgres/embedded/directory-lock.ts";
-import {
-  DirectoryHeld,
-  type EmbeddedServer,
-  isEmbedded,
-  reachEmbedded,
-  startEmbedded,
-} from "../postgres/embedded/embedded.ts";
+import { DirectoryHeld, lockDirectory } from "../postgres/embedded/directory-lock.ts";
+import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
 import { pause } from "../std/pause.ts";
 import type { Config } from "./config/config.ts";
 

@@ -314,9 +314,9 @@ export class Matching {
   }
 
   /** Whether the order may meet, in a further part, the first one of the other side. */
-  #mayGoOn({ order, met }: Part): boolean {
-    const first = this.#opposite(order.side).first();
-    return met < this.#bounds.maxMet || (first !== undefined && this.#overdue.has(first.id));
+  #mayGoOn(part: Part): boolean {
+    const first = this.#opposite(part.order.side).first();
+    return part.mayMeet(first !== undefined && this.#overdue.has(first.id));
   }
 
   #rest(order: Limit, lots: Lots): Rested {
@@ -377,9 +377,14 @@ class Part {
     this.#left = maxMetAtOnce;
   }
 
+  /** Whether it may meet such an order, in this part or a further one. */
+  mayMeet(isOverdue: boolean): boolean {
+    return isOverdue || this.met < this.#most;
+  }
+
   /** Counts an order that it comes to. @returns false if it may not, at least in this part */
   meet(isOverdue: boolean): boolean {
-    if (this.#left === 0 || (!isOverdue && this.met >= this.#most)) return false;
+    if (this.#left === 0 || !this.mayMeet(isOverdue)) return false;
     this.#left -= 1;
     if (!isOverdue) this.met += 1;
     return true;

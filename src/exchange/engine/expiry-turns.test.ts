@@ -10,7 +10,7 @@ test("two have a turn, and of those that wait each is woken when one is given ba
   expect(turns.isFree).toBe(false);
   turns.giveBack();
   expect([woken, turns.isFree]).toEqual([["c"], true]);
-  // Whoever asks first has it, and c waits behind d.
+  // The first to ask gets the turn, and c queues behind d.
   expect(["a", "c"].map(take)).toEqual([true, false]);
   turns.giveBack();
   turns.giveBack();

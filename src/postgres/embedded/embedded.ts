@@ -42,8 +42,6 @@ import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts
 import { shortPath } from "./short-path.ts";
 import { findHolder, type Purpose, probe } from "./socket-lock.ts";
 
-export { DirectoryHeld } from "./directory-lock.ts";
-
 export interface EmbeddedServer {
   /** Such as 18.4. */
   readonly version: string;

@@ -13,7 +13,8 @@ import {
   startEmbeddedService,
 } from "../../../test/support/postgres/embedded-service.ts";
 import { until } from "../../../test/support/until.ts";
-import { DirectoryHeld, startEmbedded } from "./embedded.ts";
+import { DirectoryHeld } from "./directory-lock.ts";
+import { startEmbedded } from "./embedded.ts";
 import { listServerProcesses, stopServer } from "./processes.ts";
 import { withWatcher } from "./watcher.ts";
 
