@@ -2,6 +2,7 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, serverError, sqlTime } from "../postgres/database.ts";
+import { HISTORY } from "../postgres/history.ts";
 import type { Lease } from "../postgres/leases.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
@@ -94,12 +95,13 @@ async function firstOf(last: bigint, isSo: (number: bigint) => Promise<boolean>)
 const UNIQUE_VIOLATION = "23505";
 
 /**
- * Writes a cut and its events in one statement, if the lease is still this one.
- * @returns false if another publisher has the lease, or wrote this cut: then nothing was written
+ * Writes a cut and its events in one statement, if the lease is still this one, in the history in which all of it was read: the
+ * former primary may have had batches that its successor lacks.
+ * @returns false if another publisher has the lease, or wrote this cut, or another history has begun: then nothing was written
  */
 export async function writeCut(
   database: Queryable,
-  lease: Lease,
+  { lease, history }: { readonly lease: Lease; readonly history: string },
   cut: Cut,
   rows: readonly EventRow[],
 ): Promise<boolean> {
@@ -111,6 +113,7 @@ export async function writeCut(
          select $1::bigint, $2, $3, $4::smallint[], $5::bigint[], $15::json, $6, $7::bigint
           where exists (select from lease where name = $8 and fence = $7::bigint and holder = $9)
             and ($1::bigint = 1 or exists (select from event_cut where cut = $1::bigint - 1))
+            and ${HISTORY} = $16
          returning cut, at),
        added as (
          insert into event (customer_id, first_number, cut, at, object_id, count, entries)
@@ -130,6 +133,7 @@ export async function writeCut(
         lease.holder,
         ...columnsOfRows(rows),
         cut.marketReaders.size === 0 ? null : JSON.stringify(Object.fromEntries(cut.marketReaders)),
+        history,
       ],
     );
     return written.length === 1;

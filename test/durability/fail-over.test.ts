@@ -4,6 +4,7 @@
  */
 import type { ClientConfig } from "pg";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { findLastCut } from "../../src/events/store.ts";
 import type { ProfileId } from "../../src/ledger/accounts.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import type { Lane } from "../../src/ledger/writer/lane.ts";
@@ -11,6 +12,7 @@ import { Database } from "../../src/postgres/database.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { openMaker } from "../support/events.ts";
 import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
 import { startRelay } from "../support/postgres/relay.ts";
 import {
@@ -146,6 +148,47 @@ async function behindProxy(pair: Pair): Promise<{ target: ClientConfig; database
   onTestFinished(() => database.close());
   return { target, database };
 }
+
+test("events of a batch that only the former primary had are not published on its successor", async () => {
+  const pair = await startPair();
+  const { lane, fund } = await startLane(pair.primary.database, { bounds: { deadlineMs: DEADLINE_MS } });
+  // The lane waits for the standby as long as there is a primary.
+  onTestFinished(async () => {
+    await pair.close();
+    await lane.stop();
+  });
+  const [from, to] = newProfiles(2);
+  await fund([from], "1000");
+  const [former, successor] = [pair.database(), pair.database("standby")];
+  // As it is for who waits for a connection meanwhile: reads from the one, writes to the other.
+  let { commits } = former;
+  const crossing = {
+    rows: former.rows.bind(former),
+    get commits() {
+      return commits;
+    },
+    get history() {
+      return former.history;
+    },
+  } as Database;
+  await former.rows("select");
+  const publish = await openMaker(crossing);
+  while ((await publish()) !== undefined);
+  const published = await findLastCut(former);
+  await pair.startCopy();
+  lane.execute(movement({ from, to, amount: "1" })).catch(() => undefined);
+  await pair.untilWaiting(BATCH);
+  const before = await readHeads(former);
+  await pair.inject("cancel");
+  await until("the batch is visible", async () => (await readHeads(former)) !== before);
+  ({ commits } = successor);
+  expect(await publish()).toBe("lost");
+  expect(await findLastCut(successor)).toEqual(published);
+  await expectBooksBalance(pair.owner("standby"));
+});
+
+const readHeads = async (database: Database): Promise<string> =>
+  JSON.stringify(await database.rows("select slot, max(n) as n from batch group by slot order by slot"));
 
 test("connections to a server end when a copy of it on the same timeline is met in its place", async () => {
   const pair = await startPair();

@@ -209,12 +209,15 @@ test("a cut is written behind the one before it, under its own lease", async () 
     `insert into lease (name, holder, fence, expires_at) values ('events', 'two', 7, now()), ('another', 'one', 7, now())
        on conflict (name) do update set holder = excluded.holder, fence = excluded.fence`,
   );
-  const write = (number: bigint) => writeCut(db.database.commits, lease, cut(number), []);
+  const { history } = db.database;
+  const write = (number: bigint, read = history) =>
+    writeCut(db.database.commits, { lease, history: read }, cut(number), []);
   expect(await write(6n)).toBe(false);
   await db.owner.rows("update lease set holder = 'one', fence = 8 where name = 'events'");
   expect(await write(6n)).toBe(false);
   await db.owner.rows("update lease set fence = 7 where name = 'events'");
   expect(await write(7n)).toBe(false);
+  expect(await write(6n, "another")).toBe(false);
   expect(await readCuts(db.database, 6n, 9)).toEqual([]);
   expect(await write(6n)).toBe(true);
   expect(await readCuts(db.database, 6n, 9)).toEqual([cut(6n)]);

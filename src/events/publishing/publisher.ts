@@ -149,10 +149,9 @@ export class Publisher {
   /** Publishes until the lease is lost, something fails, or another history begins: then what is remembered may be wrong. */
   async #publish(lease: Lease): Promise<void> {
     const { database } = this.#options;
-    const { history } = database;
     const maker = new CutMaker(this.#options);
     await maker.open();
-    while (this.#isLeader && database.history === history) {
+    while (this.#isLeader && database.history === maker.history) {
       const startedMs = performance.now();
       // No event could be earlier than one with a wrong time.
       const cut = this.#options.clock.fault === undefined ? await maker.next(lease) : undefined;
@@ -185,18 +184,21 @@ type MakerOptions = Pick<PublisherOptions, "database" | "clock" | "clockToleranc
 /** Makes one cut after the other. After a failure another one has to be opened. */
 export class CutMaker {
   readonly #options: MakerOptions;
+  /** In which it reads, and writes what it has read. Known from the lease on, which is taken on the same connections. */
+  readonly history: string;
   #last: Cut | undefined;
   readonly #numbers = new Map<CustomerId, bigint>();
 
   constructor(options: MakerOptions) {
     this.#options = options;
+    this.history = options.database.history;
   }
 
   async open(): Promise<void> {
     this.#last = await findLastCut(this.#options.database);
   }
 
-  /** @returns undefined if there is nothing new; "lost" if another publisher is at work */
+  /** @returns undefined if there is nothing new; "lost" if another publisher is at work, or another history has begun */
   async next(lease: Lease): Promise<PublishedCut | "lost" | undefined> {
     const { database, clock, clockToleranceMs } = this.#options;
     const after = this.#last?.heads ?? NO_HEADS;
@@ -211,7 +213,7 @@ export class CutMaker {
     const at = Math.max(this.#last?.at ?? 0, lastAt, now) as Instant;
     const cut: Cut = { number, at, events: facts.length, heads, marketReaders, digest: digestOfFacts(facts) };
     const rows = rowsOf(facts, this.#numbers);
-    if (!(await writeCut(database.commits, lease, cut, rows))) return "lost";
+    if (!(await writeCut(database.commits, { lease, history: this.history }, cut, rows))) return "lost";
     countRows(this.#numbers, rows);
     this.#options.recentBatches?.forget(heads);
     this.#last = cut;

@@ -1,5 +1,6 @@
 /** The publisher's part of `known-statements.ts`. What it needs only after years, or never, is unknown here. */
 
+import { HISTORY } from "../../../src/postgres/history.ts";
 import { insertRow } from "./row-statements.ts";
 import type { Run, Statement } from "./statement.ts";
 import { pick, type Row } from "./tables.ts";
@@ -92,6 +93,7 @@ export const eventStatements: Readonly<Record<string, Statement>> = {
          select $1::bigint, $2, $3, $4::smallint[], $5::bigint[], $15::json, $6, $7::bigint
           where exists (select from lease where name = $8 and fence = $7::bigint and holder = $9)
             and ($1::bigint = 1 or exists (select from event_cut where cut = $1::bigint - 1))
+            and ${HISTORY} = $16
          returning cut, at),
        added as (
          insert into event (customer_id, first_number, cut, at, object_id, count, entries)
@@ -145,7 +147,7 @@ async function writeCut(run: Run, values: readonly unknown[]): Promise<Row[]> {
   const isHeld = lease?.fence === String(fence) && lease.holder === holder;
   const number = BigInt(String(cut));
   const hasPrevious = number === 1n || run.tables.get("event_cut", String(number - 1n)) !== undefined;
-  if (!isHeld || !hasPrevious) return [];
+  if (!isHeld || !hasPrevious || values[15] !== run.history) return [];
   const readers = values[14] === null ? null : JSON.parse(String(values[14]));
   const row = { cut: String(cut), at: time(at), events, slots, heads: (heads as unknown[]).map(String), digest };
   await insertRow(run, "event_cut", { ...row, market_readers: readers, fence: String(fence) }, false);

@@ -271,13 +271,14 @@ export class Session {
   #run(): Run {
     this.#transaction ??= new Transaction();
     const transaction = this.#transaction;
-    const { tables, time, locks } = this.#postgres;
+    const { tables, time, locks, history } = this.#postgres;
     const mostMs = this.#settings.lockMs;
     return {
       tables,
       get now() {
         return time.now as Instant;
       },
+      history,
       lock: async (table, key, mode) => {
         await locks.take(transaction, `${table}/${key}`, mode, mostMs);
         if (this.#isOver) throw serverFault("57P01", "terminating connection due to administrator command");

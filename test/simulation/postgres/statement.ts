@@ -8,6 +8,8 @@ export interface Run {
   readonly tables: Tables;
   /** `clock_timestamp()`. */
   readonly now: Instant;
+  /** As `HISTORY` names it. */
+  readonly history: string;
   lock(table: string, key: string, mode: LockMode): Promise<void>;
   write(table: string, row: Row): void;
   remove(table: string, row: Row): void;

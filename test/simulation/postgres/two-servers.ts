@@ -129,7 +129,7 @@ export class RealServer implements Server {
         try {
           if (setAt !== this.#now) await client.query(`set simulated.now = ${this.#now}`);
           setAt = this.#now;
-          const { rows, command } = await client.query(text, values as unknown[]);
+          const { rows, command } = await client.query(text, values.map(this.#withOwnHistory));
           return heardOf(text, text === "commit" ? [{ command }] : (rows as Row[]).map(withSimulatedHistory));
         } catch (error) {
           return heardOf(text, error as Error);
@@ -138,6 +138,9 @@ export class RealServer implements Server {
       end: () => client.end(),
     };
   }
+
+  readonly #withOwnHistory = (value: unknown): unknown =>
+    typeof value === "string" && SIMULATED_HISTORY.test(value) ? this.#db.owner.history : value;
 
   async setTime(now: number): Promise<void> {
     this.#now = now;
@@ -174,6 +177,8 @@ export class RealServer implements Server {
 /** Kept as they were written. */
 const JSON_TEXTS = new Set(["batch.changes", "batch.callers", "event.entries"]);
 
+/** As `SimulatedPostgres` names one. */
+const SIMULATED_HISTORY = /^simulated [0-9]+$/;
 /** Both have one from beginning to end. */
 const withSimulatedHistory = (row: Row): Row => ("history" in row ? { ...row, history: "simulated" } : row);
 
