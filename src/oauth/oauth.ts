@@ -69,7 +69,7 @@ export function createOauth(options: OauthOptions): Oauth {
   const keys = createSigningKeys(database, clock, options.signingKeys);
   const restrictions = new ClientRestrictions({ clients, clock });
   const freshness = new Freshness({ read: () => Promise.all([restrictions.read(), keys.read()]) });
-  const tokens = new Tokens({ keys, restrictions, freshness, clock, ids, authUrl, baseUrl });
+  const tokens = new Tokens({ keys, clients, restrictions, freshness, clock, ids, authUrl, baseUrl });
   const follow = async (): Promise<void> => {
     await freshness.follow();
     await keys.renew();

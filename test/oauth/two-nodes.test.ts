@@ -144,6 +144,9 @@ test.each<[string, () => string | Promise<string>]>([
       return `${header}.${Buffer.from(JSON.stringify(payload)).toString("base64url")}.${signature}`;
     },
   ],
+  // As a restored database may lack it.
+  ["of a client that is not there", () => forged(({ payload }) => ({ payload: { ...payload, client_id: "late" } }))],
+  ["of a client of another's", () => forged(({ payload }) => ({ payload: { ...payload, customer_id: beta.id } }))],
   ["that is cut off", () => acme.token.slice(0, -8)],
   ["that is no token", () => "correct-horse"],
   ["that is very long", () => "a".repeat(8_000)],

@@ -20,6 +20,7 @@ import {
   endSecrets,
   findClient,
   getListedClient,
+  hasClient,
   insertClient,
   insertSecret,
   type ListedClient,
@@ -246,6 +247,16 @@ export class Clients {
   /** A customer's clients, without their secrets. */
   list(filter: ClientFilter): Promise<readonly ListedClient[]> {
     return listClients(this.#database, filter);
+  }
+
+  /** Names the history of the database that is read now. */
+  get history(): string {
+    return this.#database.history;
+  }
+
+  /** Whether a customer has a client, enabled or not. */
+  has(customerId: CustomerId, clientId: string): Promise<boolean> {
+    return hasClient(this.#database, customerId, clientId);
   }
 
   /** The clients that are limited to networks, and, with an empty list, those disabled since this time. */

@@ -90,6 +90,15 @@ export async function findClient(database: Queryable, clientId: string): Promise
   };
 }
 
+export async function hasClient(database: Queryable, customerId: CustomerId, clientId: string): Promise<boolean> {
+  const rows = await database.rows(
+    "select from client where client_id = $1 and customer_id = $2",
+    [clientId, customerId],
+    "once",
+  );
+  return rows.length === 1;
+}
+
 /** Locks a client, so that changes of it are serialised. */
 export async function lockClient(
   transaction: Queryable,

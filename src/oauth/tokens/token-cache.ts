@@ -18,20 +18,22 @@ export function fingerprint(token: string): string {
 
 /**
  * A bounded cache of verified tokens. Only valid tokens are added, so forgeries cannot fill it. Callers check each time
- * whether a cached token still holds (expiry, key, client).
+ * whether a cached token still holds (expiry, key, client). A token is known in the history of the database in which its
+ * client was found.
  */
 export class TokenCache {
-  readonly #tokens: LruCache<VerifiedToken>;
+  readonly #tokens: LruCache<{ readonly token: VerifiedToken; readonly history: string }>;
 
   constructor(capacity: number) {
     this.#tokens = new LruCache(capacity);
   }
 
-  get(key: string): VerifiedToken | undefined {
-    return this.#tokens.get(key);
+  get(key: string, history: string): VerifiedToken | undefined {
+    const known = this.#tokens.get(key);
+    return known?.history === history ? known.token : undefined;
   }
 
-  add(key: string, token: VerifiedToken): void {
-    this.#tokens.set(key, token);
+  add(key: string, token: VerifiedToken, history: string): void {
+    this.#tokens.set(key, { token, history });
   }
 }

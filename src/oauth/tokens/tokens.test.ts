@@ -58,7 +58,7 @@ function startNode(database: Database, toleranceMs?: number): Node {
   const read = () => Promise.all([restrictions.read(), keys.read()]);
   const freshness = new Freshness({ read, elapsed: () => elapsed });
   const urls = { authUrl: () => AUTH_URL, baseUrl: () => BASE_URL };
-  const tokens = new Tokens({ keys, restrictions, freshness, clock, ids, ...urls });
+  const tokens = new Tokens({ keys, clients, restrictions, freshness, clock, ids, ...urls });
   return { tokens, keys, freshness, clients };
 }
 
@@ -69,6 +69,7 @@ const verified = ({ tokens }: Node, token: string, address = ADDRESS) => tokens.
 beforeAll(async () => {
   testing = await testDatabase();
   await testing.owner.rows("insert into customer (id, name, created_at) values ($1, 'Acme', now())", [customerId]);
+  await startNode(testing.database).clients.create({ customerId, clientId: "acme", scopes: ["*"] }, TESTER);
 });
 
 afterAll(() => testing.close());
@@ -350,7 +351,6 @@ test("bits at the end of a signature that mean nothing have to be zero", async (
 
 test("a disabled client's live tokens are rejected on every node once it has read the list, cached or not", async () => {
   const { clients } = node;
-  await clients.create({ customerId, clientId: "acme", scopes: ["*"] }, TESTER);
   const other = startNode(testing.database);
   await other.freshness.follow();
   const [remembered, unseen] = [await issue(), await issue()];
@@ -362,6 +362,14 @@ test("a disabled client's live tokens are rejected on every node once it has rea
     expect(await verified(each, unseen)).toEqual(restricted);
   }
   await testing.owner.rows("update client set disabled_at = null");
+});
+
+test("a remembered token is verified again in another history of the database, which may lack its client", async () => {
+  const token = await issue();
+  vi.spyOn(node.clients, "has").mockResolvedValueOnce(true).mockResolvedValue(false);
+  for (const _ of [1, 2]) expect(await verified(node, token)).toBeDefined();
+  vi.spyOn(node.clients, "history", "get").mockReturnValue("another");
+  expect(await verified(node, token)).toBeUndefined();
 });
 
 test("a stale list of disabled clients is read again before a token is accepted", async () => {

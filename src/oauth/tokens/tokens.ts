@@ -3,7 +3,7 @@
  * the database for a token that it has seen before.
  */
 import { type CryptoKey, errors, type JWTPayload, type JWTVerifyResult, jwtVerify, SignJWT } from "jose";
-import type { AuthenticatedClient } from "../../customers/clients/clients.ts";
+import type { AuthenticatedClient, Clients } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { ClockFault, type ComparedClock, type Instant } from "../../std/clock.ts";
 import { type IdSource, parseUuid } from "../../std/id.ts";
@@ -27,6 +27,7 @@ const TOLERANCE_MS = 2_000;
 
 export interface TokensOptions {
   readonly keys: SigningKeys;
+  readonly clients: Pick<Clients, "has" | "history">;
   readonly restrictions: ClientRestrictions;
   /** Of the keys and the restrictions. */
   readonly freshness: Freshness;
@@ -73,14 +74,14 @@ export class Tokens {
 
   /**
    * Verifies a token that was sent from an address. A token seen before costs one hash and one lookup, without waiting.
-   * @returns undefined when it is invalid or expired; restricted when its client is disabled or may not call from there
+   * @returns undefined when it is invalid or expired, or its client is not there; restricted when its client is disabled or may not call from there
    * @throws DatabaseAway when the keys and restrictions cannot be read
    * @throws ClockFault when the result depends on the time, and the clock has a fault
    */
   verify(token: string, address: string): Promise<Grant | RestrictedToken | undefined> {
     if (token.length > MAX_TOKEN_LENGTH) return Promise.resolve(undefined);
     const key = fingerprint(token);
-    const known = this.#cache.get(key);
+    const known = this.#cache.get(key, this.#options.clients.history);
     if (known === undefined || !this.#options.freshness.isFresh())
       return this.#verifyAfresh(token, key, known, address);
     try {
@@ -98,8 +99,15 @@ export class Tokens {
   ): Promise<Grant | RestrictedToken | undefined> {
     const verified = known ?? (await this.#checkSignature(token));
     if (verified === undefined) return undefined;
-    await this.#options.freshness.freshen();
-    this.#cache.add(key, verified);
+    const { freshness, clients } = this.#options;
+    await freshness.freshen();
+    if (known === undefined) {
+      const { history } = clients;
+      const { customerId, clientId } = verified.grant;
+      // A restored database may lack a client that was created since, which then nobody could disable.
+      if (!(await clients.has(customerId, clientId))) return undefined;
+      this.#cache.add(key, verified, history);
+    }
     return this.#grantOf(verified, address);
   }
 
