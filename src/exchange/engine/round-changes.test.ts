@@ -86,6 +86,26 @@ test("a triggered stop is marked, and waits no longer than that", () => {
   expect(order).toEqual({ ...BID, isTriggered: true, status: "OPEN", priority: 1n });
 });
 
+test("an order whose time has come since it was matched was filled, or triggered, a millisecond before", () => {
+  const expirationDate = (NOW + 100) as Instant;
+  const terms = { status: "SUBMITTED", filledGross: ZERO, takerRate: ZERO, makerRebate: ZERO };
+  const maker = { ...BID, ...terms, id: "maker", expirationDate } as unknown as Order;
+  const taker = { ...BID, ...terms, id: "taker", side: "SELL", held: amountOf("1") } as unknown as Order;
+  const filled = { kind: "filled", maker: maker.id, taker: taker.id, price: 1, lots: 1, cost: 1n };
+  const orders = new Map([maker, taker].map((order) => [order.id, order])) as unknown as Map<BookOrderId, Order>;
+  const round = { taken: new Map(), effects: [filled] as unknown as RoundEffect[] };
+  for (const decidedAfter of [98, 99, 100, 9_000]) {
+    const now = (NOW + decidedAfter) as Instant;
+    const at = NOW + Math.min(decidedAfter, 99);
+    const { executions } = matchRound(BTCUSD, round, { head: HEAD, orders, recipients: new Map() }, now);
+    expect(executions.map(({ executedAt }) => executedAt)).toEqual([at, at]);
+    expect(settled(maker, [{ kind: "triggered" }], { now }).orders).toMatchObject([{ updatedAt: at }]);
+    // What only ends has the time of its round.
+    const ended = [{ kind: "closed", status: "CANCELLED", reason: "expired" }];
+    expect(settled(maker, ended, { now }).orders).toMatchObject([{ updatedAt: now }]);
+  }
+});
+
 test("an order that is paused once more, without a fill, is not modified: there would be no event of its new version", () => {
   const later = { now: (NOW + 5) as Instant };
   const [first] = settled(BID, [{ kind: "paused" }], later).orders;

@@ -57,10 +57,24 @@ export interface MatchChanges {
 }
 
 export function matchRound(market: Market, round: RoundEffects, rows: RoundRows, now: Instant): MatchChanges {
-  const changes = new RoundChanges(market, rows, now);
+  const changes = new RoundChanges(market, rows, timeOf(round, rows, now));
   for (const [order, sequence] of round.taken) changes.take(order, sequence);
   for (const effect of round.effects) changes.apply(effect);
   return changes.result();
+}
+
+/**
+ * The book has matched when the round was planned. An order whose time has come since is dated before it, by a millisecond:
+ * from its `expiration_date` on it is neither filled nor triggered (docs/contract/orders.md#time-in-force).
+ */
+function timeOf({ effects }: RoundEffects, { orders }: RoundRows, now: Instant): Instant {
+  let at: number = now;
+  for (const effect of effects) {
+    const live =
+      effect.kind === "filled" ? [effect.taker, effect.maker] : effect.kind === "triggered" ? [effect.order] : [];
+    for (const id of live) at = Math.min(at, (orders.get(id)?.expirationDate ?? Number.POSITIVE_INFINITY) - 1);
+  }
+  return at as Instant;
 }
 
 /** The other profile that counts the order as incoming; undefined if the order pays into its own profile. */
