@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { type FeeTier, isRate } from "../catalogue/fee-tiers.ts";
+import { composedName, parseCustomerName } from "../customers/customer-name.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";
 import { type Amount, type AmountRejection, parseAmount, ZERO } from "../money/amount.ts";
 import { isScope, SCOPES } from "../oauth/scopes.ts";
@@ -81,22 +82,16 @@ export function readAddress(text: string): string {
   throw new InvalidArgumentError("Must have 1 to 100 ASCII characters without blanks, as the network writes it.");
 }
 
-/** Of a customer. Commands take names and ids, so it must not be an id, or look like a name that differs in what cannot be seen. */
 export function readCustomerName(text: string): string {
-  if (parseUuid(text) !== undefined)
-    throw new InvalidArgumentError("Must not be a UUID, which commands take for an id.");
-  if (!isFullyVisible(text) || text.includes("  "))
-    throw new InvalidArgumentError("Must not have invisible characters, or blanks at an end or beside each other.");
-  return composed(text);
+  const name = parseCustomerName(text);
+  if (name.kind === "done") return name.value;
+  throw new InvalidArgumentError(`M${name.rejection.slice(1)}.`);
 }
-
-/** What looks the same is the same: a letter and its accent are one character, as keyboards make it. */
-const composed = (text: string): string => readText(text.normalize("NFC"));
 
 /** A customer's id or name, not looked up yet. */
 export type CustomerReference = Brand<string, "CustomerReference">;
 
-export const readCustomer = (text: string): CustomerReference => composed(text) as CustomerReference;
+export const readCustomer = (text: string): CustomerReference => readText(composedName(text)) as CustomerReference;
 
 /** The setting says the same, with its own name. */
 export function readCoin(text: string): string {

@@ -136,6 +136,7 @@ test("customers and profiles are found by their own names and ids, among others"
   expect(await findOwners(database, wanted)).toEqual({
     clients: new Map([["of another", OTHER]]),
     profiles: new Map([[others, OTHER]]),
+    customers: new Set([CUSTOMER, OTHER]),
     names: new Map([["customer 2", OTHER]]),
     nicknames: new Map([[fresh, mine]]),
   });

@@ -67,7 +67,10 @@ export async function updateCustomer(
 export interface Named {
   readonly clients: readonly string[];
   readonly profiles: readonly string[];
-  /** One that exists keeps its own name. `isByName`: its id follows from the name, and not the other way round. */
+  /**
+   * With names in the form NFC. One that exists keeps its own name. `isByName`: its id follows from the name, and not the
+   * other way round.
+   */
   readonly customers: readonly { readonly id: CustomerId; readonly name: string; readonly isByName: boolean }[];
   /** Of profiles that are to have these ids. */
   readonly nicknames: readonly { readonly customer: CustomerId; readonly nickname: string; readonly id: string }[];
@@ -78,12 +81,14 @@ export interface Owners {
   /** By client_id. */
   readonly clients: ReadonlyMap<string, CustomerId>;
   readonly profiles: ReadonlyMap<string, CustomerId>;
+  readonly customers: ReadonlySet<CustomerId>;
   /** By the names of customers: who has them, where it is another one. */
   readonly names: ReadonlyMap<string, CustomerId>;
   /** By the ids that profiles are to have: the other ones of the profiles that have their nicknames. */
   readonly nicknames: ReadonlyMap<string, string>;
 }
 
+/** An earlier version stored the names of bootstrap files as they were written: they are compared in the form NFC. */
 export async function findOwners(database: Queryable, named: Named): Promise<Owners> {
   const { clients, profiles, customers, nicknames } = named;
   const rows = await database.rows<{ kind: string; id: string; owner: string }>(
@@ -91,11 +96,14 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
      union all
      select 'profile', id::text, customer_id from profile where id = any($2::uuid[])
      union all
-     select 'name', taken.name, taken.id
+     select 'customer', id::text, id from customer where id = any($3::uuid[])
+     union all
+     select 'name', named.name, taken.id
        from unnest($3::uuid[], $4::text[], $5::boolean[]) as named(id, name, is_by_name)
             left join customer existing on existing.id = named.id
-            join customer taken on taken.name = named.name
-      where taken.id <> named.id and (existing.id is null or named.is_by_name)
+            join customer taken on normalize(taken.name, nfc) = named.name
+      where taken.id <> named.id
+        and (existing.id is null or named.is_by_name and normalize(existing.name, nfc) <> named.name)
      union all
      select 'nickname', wanted.id::text, taken.id
        from unnest($6::uuid[], $7::text[], $8::uuid[]) as wanted(customer_id, nickname, id)
@@ -114,6 +122,7 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
   return {
     clients: ownersOf("client"),
     profiles: ownersOf("profile"),
+    customers: new Set(ownersOf<CustomerId>("customer").values()),
     names: ownersOf("name"),
     nicknames: ownersOf("nickname"),
   };

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { applyBootstrap } from "../../src/service/bootstrap/bootstrap.ts";
-import { readBootstrapFile } from "../../src/service/bootstrap/bootstrap-file.ts";
+import { idOf, readBootstrapFile } from "../../src/service/bootstrap/bootstrap-file.ts";
 import { must } from "../../src/std/assert.ts";
+import { reject } from "../../src/std/result.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { TESTER } from "../support/movements.ts";
 import { startTestService } from "../support/service.ts";
@@ -166,6 +167,70 @@ test("an entry whose customer was renamed goes to it, and to nobody once another
   await apply({ customers: [{ id, ...entry("5") }] });
   const rows = await service.db.database.rows("select available from account where house is null and asset = 'USD'");
   expect(rows).toEqual([{ available: "5" }]);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+test("a customer of a bootstrap file is called what a command could call it", async () => {
+  const stranger = "0190D5A4-0000-7000-8000-00000000000b";
+  const clients = [{ client_id: "acme", client_secret: "a secret", scopes: ["cook"] }];
+  const names = ["Acme ", "Ac\u200bme", "Two  Blanks", stranger, "\u0958".repeat(51)];
+  const wrong = { customers: [...names.map((name) => ({ name })), { name: "A\u0308cme Bank", clients }] };
+  await expect(startTestService({ bootstrap: await bootstrapFile(wrong) })).rejects.toThrow(
+    [
+      "the bootstrap file cannot be applied:",
+      '  customer "Acme ": its name must not have invisible characters, or blanks at an end or beside each other',
+      '  customer "Ac\u200bme": its name must not have invisible characters, or blanks at an end or beside each other',
+      '  customer "Two  Blanks": its name must not have invisible characters, or blanks at an end or beside each other',
+      `  customer "${stranger}": its name must not be a UUID, which commands take for an id`,
+      // Each of these letters has two characters in the form NFC.
+      `  customer "${names[4]}": its name must have 1 to 100 characters`,
+      '  client "acme": "cook" is not a scope',
+    ].join("\n"),
+  );
+});
+
+test("a name with a letter and its accent in two characters is that of one customer, which commands find", async () => {
+  const entry = { name: "A\u0308cme Bank", profiles: [{ nickname: "desk", balances: { USD: "5" } }] };
+  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [entry] }) });
+  const parts = { ...service.service.core, ...service.service };
+  const apply = async (customer: object) =>
+    applyBootstrap(parts, await readBootstrapFile(await bootstrapFile({ customers: [customer] })));
+  const customers = () => service.db.owner.rows<{ id: CustomerId; name: string }>("select id, name from customer");
+  const id = idOf("customer", entry.name) as CustomerId;
+  expect(await customers()).toEqual([{ id, name: "\u00c4cme Bank" }]);
+  expect(await parts.customers.create("\u00c4cme Bank", TESTER)).toEqual(reject("customer_name_taken"));
+  await apply(entry);
+  // As an editor may write it.
+  const taken =
+    'the bootstrap file cannot be applied:\n  customer "\u00c4cme Bank": another customer in the database has this name';
+  await expect(apply({ ...entry, name: "\u00c4cme Bank" })).rejects.toThrow(taken);
+  await apply({ ...entry, id, name: "\u00c4cme Bank" });
+  expect(await customers()).toEqual([{ id, name: "\u00c4cme Bank" }]);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+test("customers whose names an earlier version took are found again, and get no second one", async () => {
+  const names = ["A\u0308cme Bank", "Acme ", CUSTOMER];
+  const entries = names.map((name) => ({ name, profiles: [{ nickname: "desk", balances: { USD: "5" } }] }));
+  const service = await startTestService();
+  const parts = { ...service.service.core, ...service.service };
+  const apply = async (customers: object[]) =>
+    applyBootstrap(parts, await readBootstrapFile(await bootstrapFile({ customers })));
+  for (const name of names) await parts.customers.ensure(idOf("customer", name) as CustomerId, name, TESTER);
+  const customers = () => service.db.owner.rows("select id, name from customer order by created_at, id");
+  const before = await customers();
+  await apply(entries);
+  await expect(apply([{ name: "\u00c4cme Bank" }])).rejects.toThrow("another customer in the database has this name");
+  expect(await customers()).toEqual(before);
+  // As commands could make it beside the first.
+  await parts.customers.create("\u00c4cme Bank", TESTER);
+  const both = await customers();
+  await apply(entries);
+  expect(await customers()).toEqual(both);
+  const rows = await service.db.owner.rows("select available from account where house is null and asset = 'USD'");
+  expect(rows).toEqual(Array(3).fill({ available: "5" }));
   await expectBooksBalance(service.db.owner);
   await service.close();
 });

@@ -121,8 +121,8 @@ test("what a DEFAULT profile has goes to the new DEFAULT profile", async () => {
 
 test("of two customers of one name the second one is renamed", async () => {
   await finish();
-  await old.rows("update customer set name = 'Zo' || chr(233) where name = 'acme'");
-  await old.rows("update customer set name = 'Zoe' || chr(769) where name = 'desk'");
+  await old.rows("update customer set name = 'Zoe' || chr(769) where name = 'acme'");
+  await old.rows("update customer set name = 'Zo' || chr(233) where name = 'desk'");
   const { renamed } = (await answerOf(settings, "carry-over", file)) as { renamed: string[] };
   const { customers } = JSON.parse(await readFile(file, "utf8"));
   expect(customers.map(({ name }: { name: string }) => name)).toEqual(["Zoé", ...renamed]);

@@ -3,6 +3,7 @@
  * snapshot and changes nothing. Rejects while a process of 0.1 runs or money is held.
  */
 import type { Command } from "commander";
+import { composedName } from "../../customers/customer-name.ts";
 import { amountOf, formatAmount, plus, ZERO } from "../../money/amount.ts";
 import { Database, type Queryable } from "../../postgres/database.ts";
 import { isDatabaseOf01 } from "../../postgres/migrations.ts";
@@ -93,7 +94,11 @@ interface CarriedOver {
 function customersOf(rows: readonly OldProfile[]): CarriedOver[] {
   const customers = new Map<string, CarriedOver>();
   for (const row of rows) {
-    const customer = customers.get(row.customer_id) ?? { id: row.customer_id, name: row.name, profiles: [] };
+    const customer = customers.get(row.customer_id) ?? {
+      id: row.customer_id,
+      name: composedName(row.name),
+      profiles: [],
+    };
     customers.set(row.customer_id, customer);
     const profile = profileEntry(row);
     if (profile !== undefined) customer.profiles.push(profile);
@@ -107,13 +112,17 @@ const MAX_NAME = 100;
 function renameDoubled(customers: readonly CarriedOver[]): string[] {
   const taken = new Set<string>();
   return customers.flatMap((customer) => {
-    const name = customer.name.normalize("NFC");
+    const { name } = customer;
     const isDoubled = taken.has(name);
     taken.add(name);
     if (!isDoubled) return [];
     const suffix = ` (${customer.id})`;
-    // By code points: half a character would be no text.
-    customer.name = [...name].slice(0, MAX_NAME - suffix.length).join("") + suffix;
+    // By code points: half a character would be no text. Nor has a name two blanks beside each other.
+    customer.name =
+      [...name]
+        .slice(0, MAX_NAME - suffix.length)
+        .join("")
+        .trimEnd() + suffix;
     return [customer.name];
   });
 }

@@ -3,6 +3,7 @@
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { Clients } from "../../customers/clients/clients.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
+import { composedName } from "../../customers/customer-name.ts";
 import type { Customers } from "../../customers/customers.ts";
 import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
@@ -28,7 +29,7 @@ export async function applyBootstrap(parts: BootstrapTargets, file: BootstrapFil
   await checkBootstrap(parts, file);
   for (const customer of file.customers) {
     const customerId = customerIdOf(customer);
-    await applyCustomer(parts, customerId, customer.name);
+    await applyCustomer(parts, customerId, composedName(customer.name));
     for (const client of customer.clients ?? []) await applyClient(parts, customerId, client);
     for (const profile of customer.profiles ?? []) await applyProfile(parts, customerId, profile);
   }

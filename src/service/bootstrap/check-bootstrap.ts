@@ -4,6 +4,7 @@
  */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
+import { composedName, parseCustomerName } from "../../customers/customer-name.ts";
 import type { Customers, Owners } from "../../customers/customers.ts";
 import { isHouseOwner } from "../../ledger/house-accounts.ts";
 import { checkPrecision } from "../../ledger/rejections.ts";
@@ -33,7 +34,7 @@ export async function checkBootstrap(
     clients: clients.map((client) => client.client_id),
     profiles: profiles.flatMap((profile) => profile.id ?? []),
     customers: file.customers.map((customer) => {
-      return { id: customerIdOf(customer), name: customer.name, isByName: customer.id === undefined };
+      return { id: customerIdOf(customer), name: composedName(customer.name), isByName: customer.id === undefined };
     }),
     nicknames: file.customers.flatMap((customer) =>
       (customer.profiles ?? []).flatMap(({ id, nickname }) =>
@@ -59,12 +60,13 @@ export async function checkBootstrap(
       return owner !== customerIdOf(customer);
     };
     // Names of customers are unique, however they are written.
-    const name = customer.name.normalize("NFC");
+    const name = composedName(customer.name);
     const otherName = names.get(customerIdOf(customer)) ?? name;
     names.set(customerIdOf(customer), otherName);
-    const isTaken = isOthers(owners.names, stored.names.has(customer.name) ? customer.name : name);
-    const where = stored.names.has(customer.name) ? "in the database" : "of the file";
+    const isTaken = isOthers(owners.names, name);
+    const where = stored.names.has(name) ? "in the database" : "of the file";
     return [
+      ...nameFaults(customer, stored),
       ...(otherName === name
         ? []
         : [
@@ -82,6 +84,13 @@ export async function checkBootstrap(
     ];
   });
   if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);
+}
+
+/** An existing customer keeps its name: an earlier version took any. */
+function nameFaults(customer: CustomerEntry, { customers }: Owners): string[] {
+  const name = parseCustomerName(customer.name);
+  if (name.kind === "done" || customers.has(customerIdOf(customer))) return [];
+  return [`  customer ${JSON.stringify(customer.name)}: its name ${name.rejection}`];
 }
 
 function repeatedIn(
