@@ -7,6 +7,8 @@ import {
   type Amount,
   amountOf,
   canonicalAmount,
+  DECIMAL,
+  DECIMAL_PATTERN,
   fitsPrecision,
   formatAmount,
   mulDiv,
@@ -36,6 +38,16 @@ test("an amount is read as by the oracle, or rejected for the oracle's reason", 
       else if (expected.isZero()) expect(read).toEqual(reject("zero"));
       else if (expected.gte("1e18")) expect(read).toEqual(reject("too_large"));
       else expect(decimalOf(unwrap(read)).eq(expected)).toBe(true);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("what is read as a decimal is what the published pattern says", () => {
+  const published = new RegExp(DECIMAL_PATTERN);
+  fc.assert(
+    fc.property(fc.stringMatching(/^[0-9.x\n]{0,8}$/), (text) => {
+      expect(DECIMAL.test(text)).toBe(published.test(text));
     }),
     { numRuns: 2_000 },
   );

@@ -21,10 +21,11 @@ export const AMOUNT_LIMIT = (10n ** 18n * ONE) as Amount;
 /** No balance may reach this: 10^29 (docs/contract/requests.md#amounts). */
 export const BALANCE_LIMIT = (10n ** 29n * ONE) as Amount;
 
-/** The pattern of every amount on the wire (docs/contract/requests.md#amounts). */
+/** The pattern of every amount on the wire, as it is published (docs/contract/requests.md#amounts). */
 export const DECIMAL_PATTERN = "^[0-9]*\\.?[0-9]+$";
 export const DECIMAL_MAX_LENGTH = 60;
-const DECIMAL = new RegExp(DECIMAL_PATTERN);
+/** Matches the same texts in linear time: that one tries every split of the digits when something else ends them. */
+export const DECIMAL = /^(?:[0-9]*\.)?[0-9]+$/;
 const ZERO_DIGIT = "0".charCodeAt(0);
 
 export const plus = (a: Amount, b: Amount): Amount => (a + b) as Amount;

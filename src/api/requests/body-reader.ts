@@ -23,7 +23,7 @@ interface FieldSchema {
   readonly maxProperties?: number;
 }
 
-/** No field allows longer strings. It also bounds patterns, which can take quadratic time. */
+/** No field allows longer strings. */
 const MAX_STRING_LENGTH = 1_024;
 /**
  * No valid body has more, but that of a bulk. Each value can fail and is then reported: without a bound, a body of 64 KiB

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ask, DEFAULT_PROFILE, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
+import { DECIMAL_PATTERN } from "../../money/amount.ts";
 
 let toy: ToyApi;
 beforeAll(async () => {
@@ -165,6 +166,24 @@ test("a long text never reaches a pattern, where it would take quadratic time", 
   const before = process.cpuUsage();
   expect(await detailOf({ amount: `${"1".repeat(60_000)}x` })).toBe("amount has more than 1024 characters");
   expect(process.cpuUsage(before).user).toBeLessThan(500_000);
+});
+
+test("an overlong amount never reaches the pattern of the contract, nor does any amount: x-check is the rule", async () => {
+  const tried = vi.spyOn(RegExp.prototype, "test");
+  const rejected: [string, string][] = [];
+  for (const length of [60, 61, 1_024]) {
+    const amount = `${"1".repeat(length - 1)}x`;
+    rejected.push([amount, await detailOf({ amount })]);
+  }
+  const patterns = tried.mock.contexts.filter((_, at) =>
+    rejected.some(([amount]) => amount === tried.mock.calls[at]?.[0]),
+  );
+  tried.mockRestore();
+  expect(patterns.map((pattern) => (pattern as unknown as RegExp).source)).not.toContain(DECIMAL_PATTERN);
+  const shown = (amount: string) => (amount.length > 100 ? `${amount.slice(0, 100)}...` : amount);
+  expect(rejected.map(([, detail]) => detail)).toEqual(
+    rejected.map(([amount]) => `amount "${shown(amount)}" ${NOT_A_DECIMAL}`),
+  );
 });
 
 test("a field for a secret is named, its value is not", async () => {

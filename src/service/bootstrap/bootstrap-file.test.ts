@@ -56,6 +56,16 @@ test("an invalid value is reported by its rule and never shown", async () => {
   ]);
 });
 
+test("a long balance that is none is reported at once", async () => {
+  const profiles = [{ nickname: "desk", balances: { USD: `${"1".repeat(50_000)}x` } }];
+  // Of CPU: others may keep the machine busy.
+  const before = process.cpuUsage();
+  expect(await errorLinesOf({ customers: [{ name: "Acme", profiles }] })).toEqual([
+    '  customers[0].profiles[0].balances.USD is not a decimal number such as "1000" or "0.5"',
+  ]);
+  expect(process.cpuUsage(before).user).toBeLessThan(500_000);
+});
+
 test("a file of the wrong shape gets an error with the right one", async () => {
   expect(await errorLinesOf([])).toEqual(["  the file must be an object, in { }"]);
   expect(await errorLinesOf({})).toEqual(["  customers is required"]);

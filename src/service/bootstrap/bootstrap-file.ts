@@ -8,7 +8,7 @@ import { readFile } from "node:fs/promises";
 import Type, { type Static } from "typebox";
 import Value from "typebox/value";
 import { readJson } from "../../api/requests/body-reader.ts";
-import { DECIMAL_PATTERN } from "../../money/amount.ts";
+import { DECIMAL } from "../../money/amount.ts";
 import type { Uuid } from "../../std/id.ts";
 import { SettingFileError } from "../setting-file.ts";
 
@@ -46,7 +46,7 @@ const BootstrapShape = Type.Object(
                 {
                   id: Type.Optional(UUID),
                   nickname: Type.String({ minLength: 1, maxLength: 100, pattern: TEXT_PATTERN }),
-                  balances: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: DECIMAL_PATTERN }))),
+                  balances: Type.Optional(Type.Record(Type.String(), Type.String({ pattern: DECIMAL.source }))),
                 },
                 closed,
               ),
@@ -126,7 +126,7 @@ const PATTERN_RULES: Readonly<Record<string, string>> = {
   [UUID_PATTERN]: "is not a UUID in lower case",
   [TEXT_PATTERN]: "has a NUL character, which no text may have",
   [VISIBLE_PATTERN]: "has other characters than those of printable ASCII",
-  [DECIMAL_PATTERN]: 'is not a decimal number such as "1000" or "0.5"',
+  [DECIMAL.source]: 'is not a decimal number such as "1000" or "0.5"',
 };
 
 function ruleOf(error: ShapeError): string {
