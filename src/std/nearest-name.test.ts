@@ -24,6 +24,8 @@ test.each([
   ["colour", undefined],
   ["[]", undefined],
   ["", undefined],
+  // The character has two code units, and takes one edit.
+  ["ids💶", "ids"],
   ["profile_ids".padEnd(48, "[]"), "profile_ids"],
   ["profile_ids".padEnd(49, "]"), undefined],
   // Three edits are a third of nine letters, and more than a third of eight.
@@ -39,4 +41,15 @@ test("the caller says how many edits there may be", () => {
 
 test("without any known name none is near", () => {
   expect(nearestName("ids", [])).toBe(undefined);
+});
+
+test.each([
+  ["long", "created_at.gtex".repeat(3)],
+  ["as long as known ones", "creatdd_at.gtzzzzz"],
+])("thousands of wrong names, %s, are compared in a moment", (_, wrong) => {
+  const names = Array.from({ length: 20_000 }, (_, at) => wrong + (at % 10));
+  // Of CPU: others may keep the machine busy.
+  const before = process.cpuUsage();
+  expect(new Set(names.map((name) => nearestName(name, KNOWN)))).toEqual(new Set([undefined]));
+  expect(process.cpuUsage(before).user).toBeLessThan(500_000);
 });

@@ -12,13 +12,29 @@ const LONGEST = 48;
 export function nearestName(wrong: string, known: readonly string[], mostEdits?: number): string | undefined {
   if (wrong.length > LONGEST) return undefined;
   const wanted = plain(wrong);
-  const most = mostEdits ?? Math.max(1, Math.floor(wanted.length / 3));
-  const [nearest] = known
-    .map((name) => ({ name, distance: distanceBetween(wanted, plain(name)) }))
-    .filter(({ distance }) => distance <= most)
-    .sort((a, b) => a.distance - b.distance);
-  if (nearest?.distance === 0) return nearest.name;
-  return known.find((name) => wanted !== "" && plain(name).startsWith(`${wanted}.`)) ?? nearest?.name;
+  const letters = [...wanted];
+  const names = plainNames(known);
+  let most = mostEdits ?? Math.max(1, Math.floor(wanted.length / 3));
+  let nearest: string | undefined;
+  for (const [at, name] of names.entries()) {
+    const distance = distanceWithin(letters, name, most);
+    if (distance === 0) return known[at];
+    if (distance === undefined) continue;
+    nearest = known[at];
+    // Of two that are as near, the first.
+    most = distance - 1;
+  }
+  const within = wanted === "" ? -1 : names.findIndex((name) => name.startsWith(`${wanted}.`));
+  return within === -1 ? nearest : known[within];
+}
+
+const PLAIN_NAMES = new WeakMap<readonly string[], readonly string[]>();
+
+/** Of each list only once: a request can have many wrong names, each compared with the same list. */
+function plainNames(known: readonly string[]): readonly string[] {
+  const names = PLAIN_NAMES.get(known) ?? known.map(plain);
+  PLAIN_NAMES.set(known, names);
+  return names;
 }
 
 /** `profileId`, `profile-id` and `PROFILE_ID` are `profile_id`; `range[begin]` is `range.begin`, `ids[0]` is `ids`. */
@@ -31,16 +47,31 @@ function plain(name: string): string {
     .toLowerCase();
 }
 
-/** Levenshtein's distance: how many characters must be inserted, deleted or replaced. */
-function distanceBetween(one: string, other: string): number {
-  let above = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [row, letter] of [...one].entries()) {
-    const current = [row + 1];
+/**
+ * Levenshtein's distance: how many characters must be inserted, deleted or replaced.
+ * @returns undefined if it is more than `most`
+ */
+function distanceWithin(letters: readonly string[], other: string, most: number): number | undefined {
+  // Each edit changes the length by one at most.
+  if (Math.abs(letters.length - other.length) > most) return undefined;
+  // One row of the table, which each letter turns into the next.
+  const row: number[] = [];
+  for (let at = 0; at <= other.length; at += 1) row.push(at);
+  for (const letter of letters) {
+    let diagonal = row[0] as number;
+    let left = diagonal + 1;
+    let least = left;
+    row[0] = left;
     for (let at = 1; at <= other.length; at += 1) {
-      const replaced = (above[at - 1] ?? 0) + (letter === other[at - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (above[at] ?? 0) + 1, (current[at - 1] ?? 0) + 1));
+      const above = row[at] as number;
+      left = Math.min(diagonal + (letter === other[at - 1] ? 0 : 1), above + 1, left + 1);
+      row[at] = left;
+      diagonal = above;
+      if (left < least) least = left;
     }
-    above = current;
+    // What follows adds to the least of a row, or leaves it.
+    if (least > most) return undefined;
   }
-  return above[other.length] ?? 0;
+  const distance = row[other.length] as number;
+  return distance > most ? undefined : distance;
 }

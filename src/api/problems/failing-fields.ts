@@ -110,7 +110,7 @@ function describe(error: ShapeError, field: string, before: number): FailingFiel
   if (error.keyword === "required") return { field, rule: "is required" };
   // Without its value: a secret in a misspelt field would end up in a log.
   if (error.keyword === "additionalProperties") {
-    const known = before < MOST_HINTS ? Object.keys(error.parentSchema?.properties ?? {}) : [];
+    const known = before < MOST_HINTS ? namesOf(error.parentSchema?.properties ?? NO_FIELDS) : [];
     return { field, rule: UNKNOWN_FIELD + hintFor(String(error.params.additionalProperty), known) };
   }
   const rule = error.keyword === "enum" ? enumRule(error, before === 0) : ruleOf(error);
@@ -121,6 +121,16 @@ const UNKNOWN_FIELD = "is not a field of this request";
 
 /** Of the first failing fields only: a body can have hundreds of unknown ones, each to be compared with all known names. */
 const MOST_HINTS = 10;
+
+const NO_FIELDS = {};
+const NAMES = new WeakMap<object, readonly string[]>();
+
+/** The names of the fields of a schema: one list for all requests, which `nearestName` prepares once. */
+export function namesOf(properties: Readonly<Record<string, unknown>>): readonly string[] {
+  const names = NAMES.get(properties) ?? Object.keys(properties);
+  NAMES.set(properties, names);
+  return names;
+}
 
 function hintFor(wrong: string, known: readonly string[]): string {
   const near = nearestName(wrong, known);

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { parse } from "fast-querystring";
-import { type FailingField, fieldName, invalid, unknownParameters } from "../problems/failing-fields.ts";
+import { type FailingField, fieldName, invalid, namesOf, unknownParameters } from "../problems/failing-fields.ts";
 
 export interface ObjectSchema {
   readonly properties?: Readonly<Record<string, FieldSchema>>;
@@ -223,7 +223,7 @@ export function readQuery({ text }: UnparsedQuery, { properties = {} }: ObjectSc
   const sent: Readonly<Record<string, unknown>> = parse(text);
   const unknown = Object.keys(sent).filter((name) => !Object.hasOwn(properties, name.replace(/\[\]$/, "")));
   const query: Record<string, unknown> = {};
-  const failing = unknownParameters(unknown, Object.keys(properties));
+  const failing = unknownParameters(unknown, namesOf(properties));
   for (const [name, field] of Object.entries(properties)) {
     const texts = [...textsOf(sent[name]), ...textsOf(sent[`${name}[]`])];
     if (texts.length === 0) {
