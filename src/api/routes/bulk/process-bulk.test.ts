@@ -1,4 +1,3 @@
-import { setImmediate as otherWork } from "node:timers/promises";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../../test/support/http/toy-api.ts";
 import { until } from "../../../../test/support/until.ts";
@@ -8,11 +7,6 @@ import { FairAdmission } from "../../../web/limits/fair-admission.ts";
 import type { Verify } from "../../access/guard.ts";
 import { createAdmissions } from "../../access/request-admission.ts";
 import { bulkTransferRoutes } from "./bulk-transfers.ts";
-
-vi.mock("node:timers/promises", async (original) => {
-  const real = await original<{ readonly setImmediate: typeof otherWork }>();
-  return { ...real, setImmediate: vi.fn(real.setImmediate) };
-});
 
 let toy: ToyApi;
 afterEach(() => toy.close());
@@ -226,21 +220,4 @@ test("an item that cannot be read is told by its ref_id, unless that is none", a
   const { body } = await ask(toy, "/v2/transfer/internal/bulk", { method: "POST", json });
   const shown = (body as { items: { ref_id?: string }[] }).items.map((item) => item.ref_id);
   expect(shown).toEqual(["", "a", "é".repeat(200), undefined, undefined, undefined, undefined]);
-});
-
-test.each([
-  ["no time, 200 in one turn", 0, 0],
-  ["a millisecond each, two in each turn", 1, 100],
-])("items that are read in %s", async (_, msEach, turns) => {
-  const { bodyOf } = await start();
-  const sent = { ...bodyOf(200), dry_run: true, mode: "atomic" };
-  for (const item of sent.items) item.amount = "none";
-  let now = performance.now();
-  const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += msEach));
-  onTestFinished(() => clock.mockRestore());
-  vi.mocked(otherWork).mockClear();
-  const { body } = await ask(toy, "/v2/transfer/internal/bulk", { method: "POST", json: sent });
-  expect((body as { counts: object }).counts).toEqual({ ...COUNTS, rejected: 1, not_tried: 199 });
-  // And one after each 25 items of the response.
-  expect(vi.mocked(otherWork).mock.calls.length).toBe(turns + 8);
 });

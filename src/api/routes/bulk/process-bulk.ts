@@ -1,8 +1,8 @@
 /** Processes a bulk: reads its items, has them executed as its mode says, and answers what became of each. */
-import { setImmediate as otherWork } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../../../ledger/caller.ts";
 import { must } from "../../../std/assert.ts";
+import { TurnsOfWork } from "../../../std/turns-of-work.ts";
 import type { BulkItem, ItemOutcome, Transfers } from "../../../transfers/transfers.ts";
 import { ITEMS_WAITING } from "../../access/bulk-admission.ts";
 import { invalidToken, isToBeVerified } from "../../access/guard.ts";
@@ -65,12 +65,9 @@ export async function processBulk(bulk: Bulk): Promise<BulkResult> {
 
 async function readItems(bulk: Bulk): Promise<ReadItem[]> {
   const items: ReadItem[] = [];
-  let turnBegan = performance.now();
+  const turns = new TurnsOfWork(READ_MS);
   for (const sent of bulk.request.body.items) {
-    if (performance.now() - turnBegan >= READ_MS) {
-      await otherWork();
-      turnBegan = performance.now();
-    }
+    if (turns.isOver) await turns.next();
     items.push(readOne(bulk, sent));
   }
   return items;
