@@ -43,6 +43,7 @@ async function bulkServer(
     let body = "";
     for await (const piece of request.setEncoding("utf8")) body += piece;
     if (request.url === "/oauth2/token") return void response.end(JSON.stringify({ access_token: "t" }));
+    if (request.method === "GET") return void response.end('{"items":[]}');
     const answered = answer(JSON.parse(body));
     if (typeof answered === "number") response.writeHead(answered, { "retry-after": "0" }).end();
     else {
@@ -307,7 +308,11 @@ test("of a payout that ends before it has looked for its payments the next run l
   service.answersLookUps = true;
   const again = await payout(path, url);
   expect([again.exitCode, again.stdout, again.stderr.split(":")[0]]).toEqual([
-    ...[1, "", "110 lines are done by the file, but this service has no such transfer, beginning with line 12"],
+    ...[
+      1,
+      "",
+      "110 lines are done by the file, but this service has no such transfer of this client's customer, beginning with line 12",
+    ],
   ]);
   expect(paid.size).toBe(40);
   const written = (await readFile(path, "utf8")).trimEnd().split("\n");

@@ -1,9 +1,10 @@
 /** `parbook payout run` with the result of a run at another service, or before a restore. */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
-import { newId } from "../support/movements.ts";
+import { newId, TESTER } from "../support/movements.ts";
+import { unwrap } from "../support/results.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { availableTo, HEAD, makeFolder, runPayout, writeLines } from "./payout-files.ts";
 
@@ -28,6 +29,58 @@ const payout = (path: string, ...options: string[]) =>
 
 const available = (profile: string) => availableTo(service, acme, profile);
 
+const notHere = (what: string, number: number): string =>
+  `${what} done by the file, but this service has no such transfer of this client's customer, beginning with line ${number}: nothing was sent. Either --url is another service, --client is another customer's, ref_ids were changed since, or the service was restored from a backup. Only after a restore, with the ref_ids of the first run, run the file without results: it pays what was lost. In all other cases that pays twice\n`;
+
+test("a result whose ref_ids were changed is told those of the payments, and never to pay them again", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const refIds = ["first-1", "first-2", "first-3"];
+  const path = await file("first.csv", HEAD, ...refIds.map((refId) => `${from},${to},1,USD,${refId},`));
+  expect((await payout(path)).exitCode).toBe(0);
+  const [head = "", one = "", two = "", three = ""] = (await readFile(join(folder, "first.result.csv"), "utf8")).split(
+    "\n",
+  );
+  const idOf = (line: string): string | undefined => line.split(",").at(-2);
+  const said = (line: number, id: string | undefined, refId: string, lines: string) => ({
+    exitCode: 1,
+    stdout: "",
+    stderr: `line ${line} was paid as transfer ${id} with the ref_id "${refId}", but is different in the file now${lines}: nothing was sent. Undo what was changed and run this file again; without its results it could pay twice\n`,
+  });
+  const edited = (line: string): string => line.replace("first-", "second-");
+  const both = await file("both.result.csv", head, one, edited(two), edited(three));
+  expect(await payout(both)).toEqual(said(3, idOf(two), "first-2", " (2 such lines)"));
+  // One that was never paid is not advised to be paid either, while another one was.
+  const invented = `${from},${to},1,USD,second-0,,COMPLETED,${newId()},`;
+  const mixed = await file("edited.result.csv", head, invented, edited(two));
+  expect(await payout(mixed)).toEqual(said(3, idOf(two), "first-2", ""));
+  // Its ref_id is as it was, and the amount is not.
+  const more = await file("more.result.csv", head, one.replace(",1,USD,", ",2,USD,"));
+  expect(await payout(more)).toEqual(said(2, idOf(one), "first-1", ""));
+  expect(await available(to)).toBe("3");
+});
+
+test("what cannot be looked up is not advised to be paid again but after a restore", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const path = await file("own.csv", HEAD, `${from},${to},1,USD,own-1,`);
+  expect((await payout(path)).exitCode).toBe(0);
+  const result = await readFile(join(folder, "own.result.csv"), "utf8");
+  const edited = await file("others.result.csv", ...result.trimEnd().replace("own-1", "own-2").split("\n"));
+  const { clients } = service.service.core;
+  const scopes = ["transfer:write_platform_transfer"];
+  const writer = unwrap(await clients.create({ customerId: acme.id, scopes }, TESTER));
+  const borealis = await service.customer("Borealis");
+  for (const { clientId, secret } of [writer, borealis]) {
+    const theirs = await makeFolder(secret);
+    onTestFinished(() => rm(theirs, { recursive: true }));
+    expect(await runPayout(theirs, clientId, edited, "--url", service.baseUrl)).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: notHere("a line is", 2),
+    });
+  }
+  expect(await available(to)).toBe("1");
+});
+
 test("a result of payments that a service does not have pays nothing there", async () => {
   const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
   const line = (refId: string, result: string): string => `${from},${to},1,USD,${refId},,${result}`;
@@ -36,7 +89,7 @@ test("a result of payments that a service does not have pays nothing there", asy
   const refused = (what: string, number: number) => ({
     exitCode: 1,
     stdout: "",
-    stderr: `${what} done by the file, but this service has no such transfer, beginning with line ${number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that\n`,
+    stderr: notHere(what, number),
   });
   expect(await payout(path)).toEqual(refused("2 lines are", 2));
   expect(await available(to)).toBe("0");
@@ -70,7 +123,7 @@ test("all lines that are done are looked for, wherever they stand", async () => 
   const refused = (number: number) => [
     1,
     "",
-    `a line is done by the file, but this service has no such transfer, beginning with line ${number}`,
+    `a line is done by the file, but this service has no such transfer of this client's customer, beginning with line ${number}`,
   ];
   for (const [lines, number] of [
     [[lost, ...paid, open], 2],

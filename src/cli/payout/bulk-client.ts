@@ -1,5 +1,6 @@
 /** Sends bulks to a service until they are answered: whatever is sent again takes effect once. */
 import { setTimeout as pause } from "node:timers/promises";
+import type { Uuid } from "../../std/id.ts";
 import { CommandRejected } from "../command.ts";
 import type { LineResult } from "./payout-file.ts";
 
@@ -61,44 +62,73 @@ export class BulkClient {
     }
   }
 
+  /**
+   * Asks once what the ref_ids of these transfers are.
+   * @returns those of the transfers that the customer has; of none, if the client may not read them or the service does not say
+   */
+  async refIdsOf(transferIds: readonly Uuid[]): Promise<ReadonlyMap<string, string>> {
+    if (transferIds.length === 0) return new Map();
+    const token = tokenOf(await this.#askForToken("transfer:read_transfer"));
+    if (token === undefined) return new Map();
+    const query = new URLSearchParams({ limit: String(transferIds.length) });
+    for (const id of transferIds) query.append("ids", id);
+    const url = `${this.#target.url}/v2/transfer/transfers?${query}`;
+    const { body } = await this.#request(url, undefined, { authorization: `Bearer ${token}` });
+    const { items } = fieldsOf(body);
+    const transfers = Array.isArray(items) ? items.map(fieldsOf) : [];
+    return new Map(
+      transfers.flatMap(({ id, ref_id }) =>
+        typeof id === "string" && typeof ref_id === "string" ? [[id, ref_id]] : [],
+      ),
+    );
+  }
+
   async pause(attempt: number, retryAfterMs?: number): Promise<void> {
     const ms = pauseMs(attempt, retryAfterMs);
     await pause(ms, undefined, { signal: this.#stopping });
   }
 
   async #attempt(body: string): Promise<Attempt> {
-    const { url, kind, clientId, secret } = this.#target;
+    const { url, kind, clientId } = this.#target;
     if (this.#token === undefined) {
-      const scope = `transfer:write_${kind}_transfer`;
-      const form = new URLSearchParams({
-        grant_type: "client_credentials",
-        client_id: clientId,
-        client_secret: secret,
-        scope,
-      });
-      const answer = await this.#post(`${url}/oauth2/token`, form, {});
+      const answer = await this.#askForToken(`transfer:write_${kind}_transfer`);
       if (answer.status === 400 || answer.status === 401) throw noToken(clientId, answer.body);
       if (answer.status !== 200) return answer;
-      const token = textOf(fieldsOf(answer.body).access_token);
+      const token = tokenOf(answer);
       if (token === undefined) throw noToken(clientId, answer.body);
       this.#token = token;
     }
-    return this.#post(`${url}/v2/transfer/${kind}/bulk`, body, {
+    return this.#request(`${url}/v2/transfer/${kind}/bulk`, body, {
       authorization: `Bearer ${this.#token}`,
       "content-type": "application/json",
     });
   }
 
-  /** @returns the status 0 if there was no response */
-  async #post(
+  #askForToken(scope: string): Promise<Attempt> {
+    const { url, clientId, secret } = this.#target;
+    const form = new URLSearchParams({
+      grant_type: "client_credentials",
+      client_id: clientId,
+      client_secret: secret,
+      scope,
+    });
+    return this.#request(`${url}/oauth2/token`, form, {});
+  }
+
+  /**
+   * Posts the body, or gets, without one.
+   * @returns the status 0 if there was no response
+   */
+  async #request(
     url: string,
-    body: string | URLSearchParams,
+    body: string | URLSearchParams | undefined,
     headers: Readonly<Record<string, string>>,
   ): Promise<Attempt> {
     const signal = AbortSignal.any([this.#stopping, AbortSignal.timeout(RESPONSE_MS)]);
     try {
       // The secret and the payments are for this server, not for one that it names.
-      const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+      const sent = body === undefined ? { method: "GET" } : { method: "POST", body };
+      const response = await fetch(url, { ...sent, headers, signal, redirect: "manual" });
       const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
       const retryAfterMs = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
       const text = await readText(response);
@@ -123,6 +153,8 @@ export function pauseMs(attempt: number, retryAfterMs = 0): number {
 /** Whatever a server answers: only texts are taken from it. */
 const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null ? { ...value } : {};
+
+const tokenOf = ({ body }: Attempt): string | undefined => textOf(fieldsOf(body).access_token);
 
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 

@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
 import { fileErrorText } from "../../std/file-error.ts";
+import { parseUuid, type Uuid } from "../../std/id.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { readPath } from "../arguments.ts";
 import {
@@ -125,9 +126,11 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       results.set(line, { ...(results.get(line) ?? UNANSWERED), detail });
   };
   let missing: readonly PayoutLine[] = [];
+  let refIds: ReadonlyMap<string, string> = new Map();
   try {
     missing = await look();
-    if (missing.length === 0) {
+    if (missing.length > 0) refIds = await client.refIdsOf(missing.flatMap(transferIdOf).slice(0, ITEMS));
+    else {
       noteOfDone(undefined);
       const about = { what: isDryRun ? "trying" : "sending", unit: "lines", total: open.length, quiet: options.json };
       await withProgress(about, (progress) => sendAll(client, open, isDryRun, results, progress));
@@ -145,7 +148,7 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
     if (stopping.aborted || error instanceof CommandRejected) throw new CommandFailed();
     throw error;
   }
-  if (missing.length > 0) throw new CommandRejected(notHere(missing));
+  if (missing.length > 0) throw new CommandRejected(notHere(missing, refIds));
   const unsaved = await save();
   const sent = payout.lines.filter((line) => isOpenLine(line) || results.get(line) === LOST);
   if (unsaved.length === 0) return summaryOf(payout, sent, results, isDryRun ? undefined : { resultFile, again });
@@ -186,9 +189,32 @@ function isThere(found: LineResult | undefined, known: LineResult | undefined): 
 
 const UNSEEN: Pick<Progress, "add"> = { add: () => undefined };
 
-function notHere(missing: readonly PayoutLine[]): string {
+/** Of the run that paid the line, unless somebody wrote it into the file. */
+function transferIdOf({ result }: PayoutLine): Uuid[] {
+  const id = parseUuid(result?.transferId ?? "");
+  return id === undefined ? [] : [id];
+}
+
+/**
+ * A file without results pays a line again unless its ref_id is that of the first payment. So it is advised only where that
+ * payment is gone, which nobody but the operator knows.
+ * @param refIds of the transfers that some of the lines were paid as, by their ids
+ */
+function notHere(missing: readonly PayoutLine[], refIds: ReadonlyMap<string, string>): string {
+  const paid = missing.flatMap((line) =>
+    transferIdOf(line).flatMap((id) => {
+      const refId = refIds.get(id);
+      return refId === undefined ? [] : { number: line.number, id, refId };
+    }),
+  );
+  const [first] = paid;
+  if (first !== undefined) {
+    const { number, id, refId } = first;
+    const lines = paid.length === 1 ? "" : ` (${paid.length} such lines)`;
+    return `line ${number} was paid as transfer ${id} with the ref_id ${JSON.stringify(refId)}, but is different in the file now${lines}: nothing was sent. Undo what was changed and run this file again; without its results it could pay twice`;
+  }
   const what = missing.length === 1 ? "a line is" : `${missing.length} lines are`;
-  return `${what} done by the file, but this service has no such transfer, beginning with line ${missing[0]?.number}: nothing was sent. Is it another service, or was it restored from a backup? The file without results pays each line once: run that`;
+  return `${what} done by the file, but this service has no such transfer of this client's customer, beginning with line ${missing[0]?.number}: nothing was sent. Either --url is another service, --client is another customer's, ref_ids were changed since, or the service was restored from a backup. Only after a restore, with the ref_ids of the first run, run the file without results: it pays what was lost. In all other cases that pays twice`;
 }
 
 const LOST: LineResult = {
