@@ -61,7 +61,9 @@ export class ApiDialect {
 
   /** Prepares a route that is being added. */
   prepare(route: RouteOptions): void {
-    this.#paths.add(openApiPath(route.url));
+    const path = openApiPath(route.url);
+    this.#paths.add(path);
+    this.words.paths?.know(path);
     const schema = (route.schema ?? {}) as RouteSchema;
     for (const part of schemasOf(schema)) this.add(part);
     if (this.words.isOwn || route.schema === undefined) return;

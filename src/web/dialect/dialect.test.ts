@@ -75,3 +75,28 @@ test("the path of a route is documented as callers know it, also that which anot
     "/v2/profiles",
   ]);
 });
+
+test("a path that keeps its name is reached by it alone, whatever path with a parameter is renamed beside it", () => {
+  const routed = (renamed: Readonly<Record<string, string>>, sent: readonly string[]) => {
+    const { paths } = createDialect({ ...OWN_WORDS, paths: words(renamed) });
+    for (const path of ["/v2/events/{id}", "/v2/events/stream", "/v2/toys/{id}", "/v2/toys/{id}/parts"])
+      paths?.know(path);
+    return sent.map((target) => paths?.taken(target));
+  };
+  const sent = ["/v2/events/stream?a=1", "/v2/events/str%65am", "/v2/events/7", "/v2/news/7", "/v2/news/stream?a=1"];
+  expect(routed({ "/v2/events/{id}": "/v2/news/{id}" }, sent)).toEqual([
+    "/v2/events/stream?a=1",
+    "/v2/events/str%65am",
+    "/v2/news/7",
+    "/v2/events/7",
+    // An id that our own path cannot have either.
+    "/v2?a=1",
+  ]);
+  const swapped = { "/v2/events/{id}": "/v2/toys/{id}", "/v2/toys/{id}": "/v2/events/{id}" };
+  expect(routed(swapped, ["/v2/events/stream", "/v2/events/7", "/v2/toys/7", "/v2/toys/stream"])).toEqual([
+    "/v2/events/stream",
+    "/v2/toys/7",
+    "/v2/events/7",
+    "/v2",
+  ]);
+});

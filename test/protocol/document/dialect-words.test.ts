@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readEventLag } from "../../../src/events/event-lag.ts";
+import { createDialect, OWN_WORDS } from "../../../src/web/dialect/dialect.ts";
 import { expectBooksBalance } from "../../support/books.ts";
 import { everythingRenamed, inOurWords, renamed, textsIn } from "../../support/http/renamed.ts";
 import {
@@ -275,5 +276,35 @@ test("codes of assets and markets are taken in the words of the dialect, and in 
       });
       if (ours.status !== 200) expect(JSON.stringify(ours.body), place).toMatch(new RegExp(`(?<!z_)${code}`));
     }
+  }
+});
+
+test("each path that is renamed alone leaves all others where they are", async () => {
+  const { paths: all } = (await send(service.baseUrl, "GET", "/openapi.json")).body as { paths: object };
+  const known = Object.keys(all).filter((path) => path.startsWith("/v2/"));
+  expect(known).toContain("/v2/events/stream");
+  for (const path of known) {
+    const { paths } = createDialect({ ...OWN_WORDS, paths: new Map([[path, `/v2/z${path}`]]) });
+    for (const other of known) paths?.know(other);
+    const routed = known.map((other) => [other, paths?.taken(filled(other === path ? `/v2/z${path}` : other))]);
+    expect(routed).toEqual(known.map((other) => [other, filled(other)]));
+    expect(known.map(filled)).not.toContain(paths?.taken(filled(path)));
+  }
+});
+
+const filled = (path: string): string => path.replaceAll(/[{}]/g, "");
+
+test("the stream of events stays where it is when only the path of an event is renamed", async () => {
+  const dialect = join(folder, "news.json");
+  await writeFile(dialect, JSON.stringify({ paths: { "/v2/events/{id}": "/v2/news/{id}" } }));
+  const { baseUrl } = await service.another({ dialect });
+  const stream = await fetch(`${baseUrl}/v2/events/stream`, { headers: { authorization: `Bearer ${acme.token}` } });
+  await stream.body?.cancel();
+  expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+  const { events } = (await send(baseUrl, "GET", "/v2/events?limit=1")).body as { events: [{ id: string }] };
+  const [event] = events;
+  expect(await send(baseUrl, "GET", `/v2/news/${event.id}`)).toMatchObject({ status: 200, body: event });
+  for (const path of [`/v2/events/${event.id}`, "/v2/news/stream"]) {
+    expect(await send(baseUrl, "GET", path)).toMatchObject({ status: 404, body: { detail: "no such path" } });
   }
 });
