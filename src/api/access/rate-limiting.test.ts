@@ -101,6 +101,14 @@ test("callers without a valid token are limited by address, and take nothing fro
   expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
 });
 
+test("public operations are counted by address, with a valid token too, and take nothing from its client", async () => {
+  await start();
+  expect(await statuses(4, "/open", "good 1")).toEqual([200, 200, 200, 200]);
+  expect(await statuses(2, "/open", null)).toEqual([200, 200]);
+  expect(await statuses(1, "/open", "good 2")).toEqual([429]);
+  expect(await statuses(6, "/v2/toys", "good 1")).toEqual(SIX);
+});
+
 test("a token that was found and is sent from elsewhere takes nothing from its client", async () => {
   await start();
   expect(await statuses(7, "/v2/toys", "restricted good 1")).toEqual([401, 401, 401, 401, 401, 401, 429]);

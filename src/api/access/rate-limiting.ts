@@ -1,6 +1,6 @@
 /**
- * Rate limits of the API: by client once the token is verified, else by address. A route may name a rate of its own in
- * its `config`.
+ * Rate limits of the API: by client once the token is verified, else by address. That of a request for a public operation
+ * is not looked at. A route may name a rate of its own in its `config`.
  */
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, onSendHookHandler } from "fastify";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
@@ -25,7 +25,7 @@ declare module "fastify" {
 
 /**
  * Counts a request against its rate limit.
- * @param clientId undefined without a valid token: the address is counted
+ * @param clientId undefined without a valid token, and of a public operation: the address is counted
  * @throws Problem 429 over the limit
  */
 export type Admit = (request: FastifyRequest, reply: FastifyReply, clientId: string | undefined) => void;

@@ -30,7 +30,7 @@ const INTRODUCTION = `Move assets between profiles, mint, redeem and convert sta
 
 **Replay protection.** A success is only sent once it is durable. After a time-out, send the request again with the same \`ref_id\`. If the first request took effect, the response is 409 with the first record in \`meta.existing\`, whatever else was sent. A rejected request does not use up its \`ref_id\`.
 
-**Rate limits** may apply per API client and, for requests without a token, per address; they are averages over five minutes. Responses then have \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (total requests, requests left, seconds until all are available again). Over the limit the response is 429 with \`Retry-After\`.
+**Rate limits** may apply: per API client for operations that need a token, per address for public ones, with or without a token, and for requests without a valid token. They are averages over five minutes. Responses then have \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` (total requests, requests left, seconds until all are available again). Over the limit the response is 429 with \`Retry-After\`.
 
 **Problems** are RFC 9457. Besides those that an operation lists, any request may get 404 or 405 (unknown path or method), 400, 408, 413, 414, 415, 431 or 501 (unreadable, too slow or too long). When several reasons apply, the response gives the first in this order: token, scope, validation, \`ref_id\`, not found, then rules that depend on the current state.
 

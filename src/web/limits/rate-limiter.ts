@@ -1,5 +1,5 @@
 /**
- * Rate limits of API clients, and of the addresses of unauthenticated callers. Each process counts its own responses.
+ * Rate limits of API clients, and of addresses: of unauthenticated callers, and of all callers of what is public. Each process counts its own responses.
  * Clients are identified by their token, so unauthenticated callers cannot use up the buckets of clients.
  */
 import { ADDRESSES_OF_WIDE, isLoopback, networksOf } from "./address.ts";
