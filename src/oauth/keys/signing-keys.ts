@@ -169,9 +169,10 @@ export class SigningKeys {
 
   /** Looks up an unknown kid in the database. */
   async find(kid: string): Promise<SigningKey | undefined> {
-    const elapsed = performance.now() - this.#lastLookupAt;
-    if (!this.#keys.has(kid) && elapsed >= LOOKUP_INTERVAL_MS) {
-      this.#lastLookupAt = performance.now();
+    const mayLookUp = performance.now() - this.#lastLookupAt >= LOOKUP_INTERVAL_MS;
+    // One that is in progress is joined: of two that ask at once for a new key the second one would find nothing.
+    if (!this.#keys.has(kid) && (mayLookUp || this.#reading !== undefined)) {
+      if (mayLookUp) this.#lastLookupAt = performance.now();
       await this.#read();
     }
     return this.#keys.get(kid);
