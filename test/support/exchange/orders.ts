@@ -163,14 +163,18 @@ export class TestExchange {
 
   /** Waits until the engines have taken every order and dealt with every cancel. */
   async untilDone(): Promise<void> {
-    await until("no order and no cancel waits for an engine", async () => {
-      const [row] = await this.db.database.rows<{ waiting: string }>(
-        `select (select count(*) from orders
+    await until(
+      "no order and no cancel waits for an engine",
+      async () => {
+        const [row] = await this.db.database.rows<{ waiting: string }>(
+          `select (select count(*) from orders
                   where status = 'PENDING_SUBMISSION' or (status = 'SUBMITTED' and (stop_price is null or is_triggered)))
               + (select count(*) from order_cancel) as waiting`,
-      );
-      return row?.waiting === "0";
-    });
+        );
+        return row?.waiting === "0";
+      },
+      60,
+    );
   }
 
   async order(id: OrderId): Promise<Order> {
