@@ -127,10 +127,10 @@ test("customers and profiles are found by their own names and ids, among others"
     mine,
   ]);
   const nicknames = [
-    { customer: CUSTOMER, nickname: "mine", id: fresh },
-    { customer: OTHER, nickname: "mine", id: stranger },
+    { customer: CUSTOMER, nickname: "mine", id: fresh, isById: true },
+    { customer: OTHER, nickname: "mine", id: stranger, isById: true },
     // It is there, whatever it is called.
-    { customer: CUSTOMER, nickname: "mine", id: mine as string },
+    { customer: CUSTOMER, nickname: "mine", id: mine as string, isById: true },
   ];
   const wanted = { clients: ["of another", "nobody"], profiles: [others as string], customers: named, nicknames };
   expect(await findOwners(database, wanted)).toEqual({
@@ -139,6 +139,7 @@ test("customers and profiles are found by their own names and ids, among others"
     customers: new Set([CUSTOMER, OTHER]),
     names: new Map([["customer 2", OTHER]]),
     nicknames: new Map([[fresh, mine]]),
+    lookalikes: new Map(),
   });
   // Its id follows from a name that another one has by now.
   const nobody = { clients: [], profiles: [], nicknames: [] };

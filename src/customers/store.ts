@@ -72,8 +72,13 @@ export interface Named {
    * other way round.
    */
   readonly customers: readonly { readonly id: CustomerId; readonly name: string; readonly isByName: boolean }[];
-  /** Of profiles that are to have these ids. */
-  readonly nicknames: readonly { readonly customer: CustomerId; readonly nickname: string; readonly id: string }[];
+  /** Of profiles that are to have these ids. `isById`: the id does not follow from the nickname. */
+  readonly nicknames: readonly {
+    readonly customer: CustomerId;
+    readonly nickname: string;
+    readonly id: string;
+    readonly isById: boolean;
+  }[];
 }
 
 /** Whose these are, of those that exist. */
@@ -86,6 +91,8 @@ export interface Owners {
   readonly names: ReadonlyMap<string, CustomerId>;
   /** By the ids that profiles are to have: the other ones of the profiles that have their nicknames. */
   readonly nicknames: ReadonlyMap<string, string>;
+  /** The same of the profiles with nicknames that look the same: of new profiles only. */
+  readonly lookalikes: ReadonlyMap<string, string>;
 }
 
 /** An earlier version stored the names of bootstrap files as they were written: they are compared in the form NFC. */
@@ -106,15 +113,23 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
         and (existing.id is null or named.is_by_name and normalize(existing.name, nfc) <> named.name)
      union all
      select 'nickname', wanted.id::text, taken.id
-       from unnest($6::uuid[], $7::text[], $8::uuid[]) as wanted(customer_id, nickname, id)
+       from unnest($6::uuid[], $7::text[], $8::uuid[], $9::boolean[]) as wanted(customer_id, nickname, id, is_by_id)
             join claim taken on (taken.customer_id, taken.kind, taken.ref_id) = (wanted.customer_id, 'nickname', wanted.nickname)
-      where taken.id <> wanted.id
-        and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))`,
+      where taken.id <> wanted.id and wanted.is_by_id
+        and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
+     union all
+     select 'lookalike', wanted.id::text, taken.id
+       from unnest($6::uuid[], $7::text[], $8::uuid[]) as wanted(customer_id, nickname, id)
+            join claim taken on (taken.customer_id, taken.kind) = (wanted.customer_id, 'nickname')
+                            and normalize(taken.ref_id, nfc) = normalize(wanted.nickname, nfc)
+      where not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
+        and not exists (select from claim
+                         where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))`,
     [
       ...[clients, profiles, customers.map(({ id }) => id), customers.map(({ name }) => name)],
       customers.map(({ isByName }) => isByName),
       ...[nicknames.map(({ customer }) => customer), nicknames.map(({ nickname }) => nickname)],
-      nicknames.map(({ id }) => id),
+      ...[nicknames.map(({ id }) => id), nicknames.map(({ isById }) => isById)],
     ],
   );
   const ownersOf = <Owner extends string>(kind: string) =>
@@ -125,5 +140,6 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
     customers: new Set(ownersOf<CustomerId>("customer").values()),
     names: ownersOf("name"),
     nicknames: ownersOf("nickname"),
+    lookalikes: ownersOf("lookalike"),
   };
 }

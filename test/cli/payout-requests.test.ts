@@ -91,6 +91,24 @@ test("each bulk has the scope, the path and the body that its kind needs, and no
   await expect(stat(join(folder, "bodies.result.csv"))).rejects.toThrow("ENOENT");
 });
 
+test("a bulk has no more lines than fit into it, whatever they hold", async () => {
+  const bulks: { readonly lines: number; readonly bytes: number }[] = [];
+  const url = await bulkServer((bulk) => {
+    bulks.push({ lines: bulk.items.length, bytes: Buffer.byteLength(JSON.stringify(bulk)) });
+    return bulk.items.map(() => ({ status: "WOULD_COMPLETE" }));
+  });
+  const pairs = ["metadata", "recipient_metadata"].flatMap((kind) =>
+    Array.from({ length: 6 }, (_, i) => `${kind}.${i}${"\u{1F4B0}".repeat(99)}`),
+  );
+  // In JSON each of these characters has six.
+  const values = pairs.map(() => "\u0001".repeat(100));
+  const lines = Array.from({ length: 250 }, (_, i) => `default,${PROFILE},1,USD,long-${i},${values}`);
+  const path = await file("long.csv", `from_profile_id,to_profile_id,amount,asset,ref_id,${pairs}`, ...lines);
+  expect((await payout(path, url, "--dry-run")).exitCode).toBe(0);
+  expect(bulks.map((bulk) => bulk.lines)).toEqual([81, 81, 81, 7]);
+  expect(Math.max(...bulks.map(({ bytes }) => bytes))).toBeLessThanOrEqual(1_048_576);
+});
+
 test("the result is beside the file, by its name without the ending in whatever letters, and that of a result is itself", async () => {
   const server = createServer((request, response) => {
     const isToken = request.url === "/oauth2/token";

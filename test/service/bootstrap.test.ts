@@ -235,6 +235,32 @@ test("customers whose names an earlier version took are found again, and get no 
   await service.close();
 });
 
+test("a profile gets its opening balance once, however the accents of its nickname are written", async () => {
+  const [composed, decomposed] = ["B\u00fcro", "Bu\u0308ro"].map((nickname) => ({ nickname, balances: { USD: "5" } }));
+  const of = (...profiles: unknown[]) => ({ customers: [{ name: "Acme", profiles }] });
+  const service = await startTestService({ bootstrap: await bootstrapFile(of(composed)) });
+  const parts = { ...service.service.core, ...service.service };
+  const apply = async (file: object) => applyBootstrap(parts, await readBootstrapFile(await bootstrapFile(file)));
+  const balances = () => service.db.owner.rows("select available from account where house is null and asset = 'USD'");
+  const id = idOf("profile", idOf("customer", "Acme"), "B\u00fcro");
+  const looksTheSame = `the customer's profile ${id} has a nickname that looks the same: give the entry that id`;
+  for (const other of [decomposed, { ...decomposed, id: PROFILE }])
+    await expect(apply(of(other))).rejects.toThrow(`  profile "Bu\u0308ro": ${looksTheSame}`);
+  await expect(apply(of(composed, decomposed))).rejects.toThrow(
+    `  profile "Bu\u0308ro": the nickname is there more than once\n  profile "Bu\u0308ro": ${looksTheSame}`,
+  );
+  await apply(of({ ...decomposed, id }));
+  expect(await balances()).toEqual([{ available: "5" }]);
+  // Its customer may call them so.
+  const customerId = idOf("customer", "Acme") as CustomerId;
+  const request = { customerId, nickname: "Bu\u0308ro", description: undefined };
+  const made = await parts.profiles.create(request, TESTER);
+  await apply(of(composed, { ...decomposed, id: made.kind === "done" ? made.value.id : undefined }));
+  expect(await balances()).toEqual([{ available: "5" }, { available: "5" }]);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
 test("a bootstrap file that names something twice is rejected: of two opening balances one would be lost", async () => {
   const client = { client_id: "acme", client_secret: "a secret", scopes: ["*"] };
   const profiles = [

@@ -25,6 +25,8 @@ import type { LineResult, Payout, PayoutLine } from "./payout-file.ts";
 
 /** Small enough to see progress, and large enough that the request costs little beside its transfers. */
 const ITEMS = 100;
+/** Of these items: a bulk has 1 MiB at most, and the largest line 10 KB. */
+const BYTES = 1_000_000;
 /** How often a line that was not tried, or whose outcome is not known, is sent again. */
 const MOST_ROUNDS = 8;
 const MOST_BYTES = 100 * 1_048_576;
@@ -238,8 +240,7 @@ async function sendAll(
   for (let round = 1; remaining.length > 0 && round <= MOST_ROUNDS; round += 1) {
     if (round > 1) await client.pause(round);
     const unsettled: PayoutLine[] = [];
-    for (let from = 0; from < remaining.length; from += ITEMS) {
-      const some = remaining.slice(from, from + ITEMS);
+    for (const some of bulksOf(remaining)) {
       const items = some.map(({ item }) => item);
       const { results: answered, history } = await client.send(items, isDryRun);
       for (const [i, line] of some.entries()) results.set(line, answered[i] ?? UNANSWERED);
@@ -251,6 +252,22 @@ async function sendAll(
     remaining = unsettled;
   }
   return histories;
+}
+
+/** As many lines as go into one bulk, by number and by size. */
+function* bulksOf(lines: readonly PayoutLine[]): Generator<PayoutLine[]> {
+  let bulk: PayoutLine[] = [];
+  let bytes = 0;
+  for (const line of lines) {
+    const length = Buffer.byteLength(JSON.stringify(line.item));
+    if (bulk.length === ITEMS || (bulk.length > 0 && bytes + length > BYTES)) {
+      yield bulk;
+      [bulk, bytes] = [[], 0];
+    }
+    bulk.push(line);
+    bytes += length;
+  }
+  if (bulk.length > 0) yield bulk;
 }
 
 const UNSETTLED: ReadonlySet<string> = new Set(["NOT_TRIED", "UNKNOWN"]);

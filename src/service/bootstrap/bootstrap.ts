@@ -12,8 +12,8 @@ import { Unavailable } from "../../ledger/decision.ts";
 import { parseAmount } from "../../money/amount.ts";
 import { pause } from "../../std/pause.ts";
 import { sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
-import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
-import { checkBootstrap, customerIdOf } from "./check-bootstrap.ts";
+import { BootstrapError, type BootstrapFile } from "./bootstrap-file.ts";
+import { checkBootstrap, customerIdOf, profileIdOf } from "./check-bootstrap.ts";
 
 const CALLER: Caller = { house: "bootstrap" };
 
@@ -59,7 +59,7 @@ async function applyClient({ clients }: BootstrapTargets, customerId: CustomerId
 
 async function applyProfile(parts: BootstrapTargets, customerId: CustomerId, entry: ProfileEntry): Promise<void> {
   const { nickname, balances = {} } = entry;
-  const wanted = (entry.id ?? idOf("profile", customerId, nickname)) as ProfileId;
+  const wanted = profileIdOf(customerId, entry);
   const outcome = await retryWhileUnavailable(() =>
     parts.profiles.ensure({ customerId, nickname, description: undefined }, wanted, CALLER),
   );

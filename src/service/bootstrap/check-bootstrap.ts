@@ -6,6 +6,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { composedName, parseCustomerName } from "../../customers/customer-name.ts";
 import type { Customers, Owners } from "../../customers/customers.ts";
+import type { ProfileId } from "../../ledger/accounts.ts";
 import { isHouseOwner } from "../../ledger/house-accounts.ts";
 import { checkPrecision } from "../../ledger/rejections.ts";
 import { parseAmount } from "../../money/amount.ts";
@@ -20,6 +21,9 @@ type ProfileEntry = NonNullable<CustomerEntry["profiles"]>[number];
 export const customerIdOf = (customer: CustomerEntry): CustomerId =>
   (customer.id ?? idOf("customer", customer.name)) as CustomerId;
 
+export const profileIdOf = (customerId: CustomerId, { id, nickname }: ProfileEntry): ProfileId =>
+  (id ?? idOf("profile", customerId, nickname)) as ProfileId;
+
 /** Throws a `BootstrapError` with a line for each entry that cannot be applied. */
 export async function checkBootstrap(
   {
@@ -29,18 +33,21 @@ export async function checkBootstrap(
   file: BootstrapFile,
 ): Promise<void> {
   const clients = file.customers.flatMap((customer) => customer.clients ?? []);
-  const profiles = file.customers.flatMap((customer) => customer.profiles ?? []);
+  const nicknames = file.customers.flatMap((customer) =>
+    (customer.profiles ?? []).map((entry) => ({
+      customer: customerIdOf(customer),
+      nickname: entry.nickname,
+      id: profileIdOf(customerIdOf(customer), entry),
+      isById: entry.id !== undefined,
+    })),
+  );
   const stored = await customers.ownersOf({
     clients: clients.map((client) => client.client_id),
-    profiles: profiles.flatMap((profile) => profile.id ?? []),
+    profiles: nicknames.map(({ id }) => id),
     customers: file.customers.map((customer) => {
       return { id: customerIdOf(customer), name: composedName(customer.name), isByName: customer.id === undefined };
     }),
-    nicknames: file.customers.flatMap((customer) =>
-      (customer.profiles ?? []).flatMap(({ id, nickname }) =>
-        id === undefined ? [] : { customer: customerIdOf(customer), nickname, id },
-      ),
-    ),
+    nicknames,
   });
   // The first entry of the file that names a free id owns it from then on.
   const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles), names: new Map(stored.names) };
@@ -77,8 +84,8 @@ export async function checkBootstrap(
         clientFaults(entry, isRepeated("client", entry.client_id), isOthers(owners.clients, entry.client_id)),
       ),
       ...(customer.profiles ?? []).flatMap((entry) => [
-        ...repeatedIn(entry, isRepeated),
-        ...nicknameFaults(entry, stored),
+        ...repeatedIn(entry, stored.profiles.has(profileIdOf(customerIdOf(customer), entry)), isRepeated),
+        ...nicknameFaults(profileIdOf(customerIdOf(customer), entry), entry, stored),
         ...profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
       ]),
     ];
@@ -93,24 +100,39 @@ function nameFaults(customer: CustomerEntry, { customers }: Owners): string[] {
   return [`  customer ${JSON.stringify(customer.name)}: its name ${name.rejection}`];
 }
 
+/** Of new profiles, nicknames that look the same are the same: each would get the opening balance. */
 function repeatedIn(
   { id, nickname }: ProfileEntry,
+  isThere: boolean,
   isRepeated: (kind: string, name: string | undefined) => boolean,
 ): string[] {
   const profile = `  profile ${JSON.stringify(nickname)}: the`;
   return [
-    ...(isRepeated("nickname", nickname) ? [`${profile} nickname is there more than once`] : []),
+    ...(isRepeated("nickname", isThere ? nickname : composedName(nickname))
+      ? [`${profile} nickname is there more than once`]
+      : []),
     ...(isRepeated("id", id) ? [`${profile} id ${id} is there more than once`] : []),
   ];
 }
 
 /** An existing profile is found by its id, whatever it is called by now. */
-function nicknameFaults({ id, nickname }: ProfileEntry, { profiles, nicknames }: Owners): string[] {
-  if (id === undefined || profiles.has(id)) return [];
+function nicknameFaults(
+  profileId: string,
+  { id, nickname }: ProfileEntry,
+  { profiles, nicknames, lookalikes }: Owners,
+): string[] {
+  if (profiles.has(profileId)) return [];
   const profile = `  profile ${JSON.stringify(nickname)}:`;
-  const other = nicknames.get(id);
+  const other = nicknames.get(profileId);
   if (other !== undefined) return [`${profile} the customer's profile of this nickname has the id ${other}`];
-  return nickname === "default" ? [`${profile} so is the DEFAULT profile called, which has an id of its own`] : [];
+  const lookalike = lookalikes.get(profileId);
+  if (lookalike !== undefined)
+    return [
+      `${profile} the customer's profile ${lookalike} has a nickname that looks the same: give the entry that id`,
+    ];
+  return id !== undefined && nickname === "default"
+    ? [`${profile} so is the DEFAULT profile called, which has an id of its own`]
+    : [];
 }
 
 function clientFaults({ client_id: id, scopes }: ClientEntry, isRepeated: boolean, isOthers: boolean): string[] {
