@@ -110,6 +110,21 @@ test("each webhook has a token of its own, though both are of one version and as
   expect(received).toHaveLength(2);
 });
 
+test("a token is of the credentials that it was issued for, also when a failover gives the webhook a version again", async () => {
+  const { received, access } = await tokenEndpoint(issued("0"), issued("1"), issued("2"), issued("3"), issued("4"));
+  const own = credentials();
+  const settings = [
+    webhook(access),
+    webhook({ ...access, clientId: "another" }),
+    webhook({ ...access, scope: "a" }),
+    webhook({ ...access, tokenUrl: `${access.tokenUrl}?` }),
+    { ...webhook(access), receiverSecret: "another" },
+  ];
+  for (const _ of [1, 2])
+    for (const [i, one] of settings.entries()) expect(await own.headersFor(one, undefined)).toEqual(bearer(`${i}`));
+  expect(received).toHaveLength(5);
+});
+
 test("a server that insists on one way gets the credentials in the header alone", async () => {
   for (const [status, error] of [
     [400, "invalid_request"],

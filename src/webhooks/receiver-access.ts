@@ -2,6 +2,7 @@
  * How webhooks are let in by their receivers, beside their signatures: with an API key in a header, or with a token that the
  * receiver's authorization server issues for client credentials (RFC 6749, section 4.4).
  */
+import { hash } from "node:crypto";
 import type { DeliverableWebhook, ReceiverAccess } from "../customers/webhooks/webhook.ts";
 import { steadyClock } from "../std/clock.ts";
 import { LruCache } from "../std/lru-cache.ts";
@@ -58,8 +59,9 @@ export class ReceiverCredentials {
 
   /** The receiver has not accepted them (401). @returns whether it is worth trying again at once */
   onRefused(webhook: DeliverableWebhook): boolean {
-    if (webhook.receiverAccess?.kind !== "oauth") return false;
-    const name = nameOf(webhook);
+    const { receiverAccess: access, receiverSecret: secret = "" } = webhook;
+    if (access?.kind !== "oauth") return false;
+    const name = nameOf(webhook, access, secret);
     const token = this.#tokens.get(name);
     if (token !== undefined && steadyClock.now() - token.fetchedAt > YOUNG_MS) this.#tokens.delete(name);
     return true;
@@ -71,7 +73,7 @@ export class ReceiverCredentials {
     secret: string,
     signal: AbortSignal | undefined,
   ): Promise<Result<Token, string>> {
-    const name = nameOf(webhook);
+    const name = nameOf(webhook, access, secret);
     const known = this.#tokens.get(name);
     if (known !== undefined && known.usedUntil > steadyClock.now()) return done(known);
     const fetch = this.#fetches.get(name) ?? this.#begin(webhook.customerId, access, secret);
@@ -154,8 +156,13 @@ async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal | u
   }
 }
 
-/** Its version rises with each change, so a token that was issued for other credentials is not used. */
-const nameOf = ({ id, version }: DeliverableWebhook): string => `${id}/${version}`;
+/**
+ * Of a token: the webhook at its version, which rises with each change, and the credentials that it was issued for. After a
+ * failover that has lost a change, another one may have its version.
+ */
+function nameOf({ id, version }: DeliverableWebhook, { tokenUrl, clientId, scope }: OAuth, secret: string): string {
+  return hash("sha256", JSON.stringify([id, `${version}`, tokenUrl, clientId, scope, secret]), "base64");
+}
 
 /** RFC 6749, section 2.3.1. */
 const formEncoded = (text: string): string => new URLSearchParams({ "": text }).toString().slice(1);
