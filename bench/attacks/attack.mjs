@@ -29,7 +29,7 @@ import { makeProfiles, startService } from "../service.mjs";
 import { makeNetwork, whyNoNetwork } from "./network.mjs";
 
 const KINDS =
-  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,rejected,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,orders,small-changes,burst,mixed,empty-lines,endless-bodies,empty-parts,filters,walks,fees,candles,deactivations,resets,held";
+  "none,pong-flood,ping-flood,slow-header,slow-body,slow-pages,slow-feed,pipelining,tiny-pipelining,half-open,upgrade,churn,rejected,book,long-query,public-query,markets,all-feeds,joins,sweeps,waits,streams,old-streams,pages,balances,bodies,orders,small-changes,burst,mixed,empty-lines,endless-bodies,empty-parts,long-paths,filters,walks,fees,candles,deactivations,resets,held";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },

@@ -226,6 +226,8 @@ const KINDS = {
   book: (socket) => askAgain(socket, ask(BOOK)),
   "long-query": (socket) => askAgain(socket, LONG_QUERY),
   "public-query": (socket) => askAgain(socket, PUBLIC_QUERY),
+  // 60 KB of escapes, which no route has.
+  "long-paths": (socket) => askAgain(socket, ask(`/v2/${"%25".repeat(20_000)}`)),
   "empty-parts": (socket) => askAgain(socket, EMPTY_PARTS),
   filters: (socket) => askAgain(socket, FILTERS),
   walks: (socket) => askAgain(socket, WALK),

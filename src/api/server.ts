@@ -48,6 +48,7 @@ import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import { queueKey } from "../web/limits/address.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { byteCost, READ_COST, RequestTurns, WRITE_COST } from "../web/limits/request-turns.ts";
+import { withoutLongEscapes } from "../web/long-paths.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { BulkAdmission } from "./access/bulk-admission.ts";
 import {
@@ -232,7 +233,12 @@ export async function createApi(options: ApiOptions): Promise<Api> {
 
 /** Requests are routed, measured and logged by our own paths. */
 function rewritten({ paths }: Dialect): Pick<FastifyServerOptions, "rewriteUrl"> {
-  return paths === undefined ? {} : { rewriteUrl: ({ url = "" }) => paths.taken(url) };
+  return {
+    rewriteUrl: ({ url = "" }) => {
+      const target = withoutLongEscapes(url);
+      return paths === undefined ? target : paths.taken(target);
+    },
+  };
 }
 
 function prepareBulks(
