@@ -78,6 +78,9 @@ test("a path that is not a URL is 400, one with an endless part 414", async () =
   expect(await ask(toy, `/v2/toys/${"a".repeat(1_025)}`, { method: "DELETE" })).toEqual(
     problem(414, "URI Too Long", "a segment of the path is too long"),
   );
+  const long = problem(414, "URI Too Long", "the path is too long");
+  for (const rest of ["", "?limit=1"]) expect(await ask(toy, `/v2/${"%25".repeat(682)}${rest}`)).toEqual(long);
+  expect((await ask(toy, `/v2/${"%25".repeat(681)}`)).status).toBe(404);
 });
 
 test("a body of 64 KiB is read, one byte more is 413", async () => {

@@ -48,7 +48,7 @@ import { reduceForwardedFor } from "../web/forwarded-for.ts";
 import { queueKey } from "../web/limits/address.ts";
 import type { RateLimiter } from "../web/limits/rate-limiter.ts";
 import { byteCost, READ_COST, RequestTurns, WRITE_COST } from "../web/limits/request-turns.ts";
-import { withoutLongEscapes } from "../web/long-paths.ts";
+import { hasLongPath, withoutLongPath } from "../web/long-paths.ts";
 import { securityHeaders } from "../web/security-headers.ts";
 import { BulkAdmission } from "./access/bulk-admission.ts";
 import {
@@ -233,12 +233,8 @@ export async function createApi(options: ApiOptions): Promise<Api> {
 
 /** Requests are routed, measured and logged by our own paths. */
 function rewritten({ paths }: Dialect): Pick<FastifyServerOptions, "rewriteUrl"> {
-  return {
-    rewriteUrl: ({ url = "" }) => {
-      const target = withoutLongEscapes(url);
-      return paths === undefined ? target : paths.taken(target);
-    },
-  };
+  const routed = (target: string): string => paths?.taken(target) ?? target;
+  return { rewriteUrl: ({ url = "" }) => routed(withoutLongPath(url)) };
 }
 
 function prepareBulks(
@@ -327,7 +323,7 @@ function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit, turn
     const reject = (): void => {
       try {
         admit(request, reply, undefined);
-        done(unknownRoute(request, routes.methodsOf(request.url)));
+        done(unknownRoute(request, routes));
       } catch (error) {
         done(error as Error);
       }
@@ -336,7 +332,9 @@ function rejectUnknownRoutes(api: Api, baseUrl: () => string, admit: Admit, turn
   });
 }
 
-function unknownRoute(request: FastifyRequest, methods: readonly string[]): Problem {
+function unknownRoute(request: FastifyRequest, routes: KnownRoutes): Problem {
+  if (hasLongPath(request.url)) return new Problem(414, "the path is too long");
+  const methods = routes.methodsOf(request.url);
   if (methods.length === 0) return notFound("no such path");
   const allow = methods.join(", ");
   return new Problem(405, `${request.method} is not allowed on this path: use ${allow}`, { headers: { allow } });

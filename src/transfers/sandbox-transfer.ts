@@ -1,4 +1,4 @@
-/** Simulated deposits, for sandbox mode and bootstrap files. They look like wire or on-chain deposits. */
+/** Simulated deposits, for sandbox mode. They look like wire or on-chain deposits. */
 import { randomBytes } from "node:crypto";
 import type { ProfileId } from "../ledger/accounts.ts";
 import type { RequestedAmount } from "../ledger/rejections.ts";

@@ -72,6 +72,28 @@ test("the bootstrap file is applied, and applied again without effect", async ()
   await service.close();
 });
 
+test("of an opening balance no address and no transaction are made up, and a coin is on its own network", async () => {
+  const balances = { USD: "1", USDG: "2", BTC: "0.5" };
+  const entry = { name: "Acme", profiles: [{ nickname: "desk", balances }] };
+  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [entry] }) });
+  const on = (asset: string, type: string, network: string | null, value: string | null) => ({
+    ...{ asset, type, crypto_network: network, notional_value: value },
+    ...{ destination_address: null, crypto_tx_hash: null, crypto_tx_index: null },
+  });
+  expect(
+    await service.db.owner.rows(
+      `select asset, type, crypto_network, notional_value, destination_address, crypto_tx_hash, crypto_tx_index
+       from transfer order by asset`,
+    ),
+  ).toEqual([
+    on("BTC", "CRYPTO_DEPOSIT", "BITCOIN", null),
+    on("USD", "WIRE_DEPOSIT", null, null),
+    on("USDG", "CRYPTO_DEPOSIT", "ETHEREUM", "2"),
+  ]);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
 test("the opening balance of a nickname that the customer already has goes to the profile that has it", async () => {
   const service = await startTestService({ bootstrap: await bootstrapFile(ACME) });
   const parts = { ...service.service.core, ...service.service };

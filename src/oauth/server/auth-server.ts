@@ -26,7 +26,7 @@ import { reduceForwardedFor } from "../../web/forwarded-for.ts";
 import { unreadable } from "../../web/header-checks.ts";
 import type { RateLimiter, Verdict } from "../../web/limits/rate-limiter.ts";
 import { RequestTurns } from "../../web/limits/request-turns.ts";
-import { withoutLongEscapes } from "../../web/long-paths.ts";
+import { withoutLongPath } from "../../web/long-paths.ts";
 import { type ReadinessChecks, watchReadiness } from "../../web/readiness.ts";
 import { securityHeaders } from "../../web/security-headers.ts";
 import { sentRequestId } from "../../web/sent-request-id.ts";
@@ -109,7 +109,7 @@ export function createAuthServer(options: AuthServerOptions): FastifyInstance {
       options.tls,
     ),
     routerOptions: { querystringParser: () => ({}) },
-    rewriteUrl: ({ url = "" }) => withoutLongEscapes(url),
+    rewriteUrl: ({ url = "" }) => withoutLongPath(url),
     requestTimeout: 10_000,
     connectionTimeout: 20_000,
     keepAliveTimeout: 65_000,

@@ -9,9 +9,16 @@ import type { Profiles } from "../../customers/profiles/profiles.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { Unavailable } from "../../ledger/decision.ts";
-import { parseAmount } from "../../money/amount.ts";
+import { type Amount, parseAmount } from "../../money/amount.ts";
+import type { Asset } from "../../money/asset.ts";
 import { pause } from "../../std/pause.ts";
-import { sandboxTransfer, type Transfers } from "../../transfers/transfers.ts";
+import {
+  DEFAULT_NETWORK,
+  type ExternalTransferRequest,
+  notionalValue,
+  ownNetworkOf,
+  type Transfers,
+} from "../../transfers/transfers.ts";
 import { BootstrapError, type BootstrapFile } from "./bootstrap-file.ts";
 import { checkBootstrap, customerIdOf, profileIdOf } from "./check-bootstrap.ts";
 
@@ -94,13 +101,20 @@ async function openBalance(
         amount,
         asset,
         direction: "CREDIT",
-        ...sandboxTransfer({ profileId, asset: catalogue.findAsset(asset), amount }),
+        ...openingDeposit(catalogue.findAsset(asset), amount),
         opening: true,
       },
       CALLER,
     ),
   );
   if (outcome.kind === "rejected") throw rejected(outcome.rejection.code.replaceAll("_", " "));
+}
+
+/** Nothing is made up: no transaction of a chain brought it. @param asset undefined: it will be rejected */
+function openingDeposit(asset: Asset | undefined, amount: Amount): Pick<ExternalTransferRequest, "type" | "details"> {
+  if (asset === undefined || asset.kind === "fiat") return { type: "WIRE_DEPOSIT", details: {} };
+  const cryptoNetwork = ownNetworkOf(asset.code) ?? DEFAULT_NETWORK;
+  return { type: "CRYPTO_DEPOSIT", details: { cryptoNetwork, notionalValue: notionalValue(asset, amount, undefined) } };
 }
 
 const MAX_ATTEMPTS = 10;
