@@ -237,8 +237,11 @@ export class Engine {
     const { lane, clock, aroundRound = (_round, work) => work() } = this.#parts;
     const inFlight = { market: this.#market.code, startedMs };
     const outcome = await aroundRound(inFlight, () => lane.execute(commitRound(this.#market, round, clock.now())));
-    if (outcome.kind === "rejected")
-      throw new StaleBook(`the stored ${outcome.rejection.what} does not match the order book`);
+    if (outcome.kind === "rejected") {
+      const { what } = outcome.rejection;
+      if (what === "expiry") throw new StaleBook("an order expired seconds before its match could be stored");
+      throw new StaleBook(`the stored ${what} does not match the order book`);
+    }
     book.accept(outcome.value);
     this.#publish(outcome.value, round.effects, book);
     const [market, orders] = [this.#market.code, outcome.value.orders.length];

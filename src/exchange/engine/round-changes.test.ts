@@ -11,7 +11,7 @@ import type { BookOrderId, Sequence } from "../book/order.ts";
 import { executedAtOf, NO_EXECUTION, nextMatchId, takerId } from "../execution-id.ts";
 import type { MarketHead } from "../market-state.ts";
 import type { Order, OrderId } from "../order.ts";
-import { matchRound, type RoundEffect } from "./round-changes.ts";
+import { matchRound, type RoundEffect, timeOf } from "./round-changes.ts";
 
 const ids = new IdSource();
 const NOW = Date.parse("2026-11-21T09:30:00.000Z") as Instant;
@@ -86,24 +86,27 @@ test("a triggered stop is marked, and waits no longer than that", () => {
   expect(order).toEqual({ ...BID, isTriggered: true, status: "OPEN", priority: 1n });
 });
 
-test("an order whose time has come since it was matched was filled, or triggered, a millisecond before", () => {
+test("a round in which an order was filled or triggered whose time has come since is dated a millisecond before", () => {
   const expirationDate = (NOW + 100) as Instant;
-  const terms = { status: "SUBMITTED", filledGross: ZERO, takerRate: ZERO, makerRebate: ZERO };
-  const maker = { ...BID, ...terms, id: "maker", expirationDate } as unknown as Order;
-  const taker = { ...BID, ...terms, id: "taker", side: "SELL", held: amountOf("1") } as unknown as Order;
-  const filled = { kind: "filled", maker: maker.id, taker: taker.id, price: 1, lots: 1, cost: 1n };
-  const orders = new Map([maker, taker].map((order) => [order.id, order])) as unknown as Map<BookOrderId, Order>;
-  const round = { taken: new Map(), effects: [filled] as unknown as RoundEffect[] };
-  for (const decidedAfter of [98, 99, 100, 9_000]) {
-    const now = (NOW + decidedAfter) as Instant;
-    const at = NOW + Math.min(decidedAfter, 99);
-    const { executions } = matchRound(BTCUSD, round, { head: HEAD, orders, recipients: new Map() }, now);
-    expect(executions.map(({ executedAt }) => executedAt)).toEqual([at, at]);
-    expect(settled(maker, [{ kind: "triggered" }], { now }).orders).toMatchObject([{ updatedAt: at }]);
-    // What only ends has the time of its round.
-    const ended = [{ kind: "closed", status: "CANCELLED", reason: "expired" }];
-    expect(settled(maker, ended, { now }).orders).toMatchObject([{ updatedAt: now }]);
-  }
+  const [gtt, other] = ["gtt", "other"] as string[] as BookOrderId[] as [BookOrderId, BookOrderId];
+  const orders = new Map([
+    [gtt, { ...BID, expirationDate }],
+    [other, BID],
+  ]);
+  const dated = (decidedAfter: number, ...effects: object[]) =>
+    timeOf({ effects: effects as RoundEffect[] }, orders, (NOW + decidedAfter) as Instant) - NOW;
+  const live = [
+    { kind: "filled", taker: other, maker: gtt },
+    { kind: "filled", taker: gtt, maker: other },
+    { kind: "triggered", order: gtt },
+  ];
+  for (const effect of live)
+    expect([98, 99, 100, 9_000].map((decidedAfter) => dated(decidedAfter, effect))).toEqual([98, 99, 99, 99]);
+  // What only ends or rests has the time of its round.
+  const ended = { kind: "closed", order: gtt, status: "CANCELLED", reason: "expired" };
+  const rested = { kind: "rested", order: gtt, priority: 1 };
+  expect(dated(9_000, ended, rested, { kind: "triggered", order: other })).toBe(9_000);
+  expect(dated(9_000, ended, rested, live[0] as object)).toBe(99);
 });
 
 test("an order that is paused once more, without a fill, is not modified: there would be no event of its new version", () => {

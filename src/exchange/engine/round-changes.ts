@@ -56,18 +56,24 @@ export interface MatchChanges {
   readonly journals: readonly Journal[];
 }
 
-export function matchRound(market: Market, round: RoundEffects, rows: RoundRows, now: Instant): MatchChanges {
-  const changes = new RoundChanges(market, rows, timeOf(round, rows, now));
+/** @param at when the book matched (`timeOf`) */
+export function matchRound(market: Market, round: RoundEffects, rows: RoundRows, at: Instant): MatchChanges {
+  const changes = new RoundChanges(market, rows, at);
   for (const [order, sequence] of round.taken) changes.take(order, sequence);
   for (const effect of round.effects) changes.apply(effect);
   return changes.result();
 }
 
 /**
- * The book has matched when the round was planned. An order whose time has come since is dated before it, by a millisecond:
- * from its `expiration_date` on it is neither filled nor triggered (docs/contract/orders.md#time-in-force).
+ * The time of a round. Its book has matched when it was planned: if the time of an order has come since, the round is dated
+ * before it, by a millisecond. From its `expiration_date` on an order is neither filled nor triggered
+ * (docs/contract/orders.md#time-in-force).
  */
-function timeOf({ effects }: RoundEffects, { orders }: RoundRows, now: Instant): Instant {
+export function timeOf(
+  { effects }: Pick<RoundEffects, "effects">,
+  orders: ReadonlyMap<BookOrderId, Order>,
+  now: Instant,
+): Instant {
   let at: number = now;
   for (const effect of effects) {
     const live =

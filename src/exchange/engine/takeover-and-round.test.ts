@@ -69,6 +69,26 @@ test("a round is committed if the stored rows are those that the book was built 
   expect(decided({ trading: "20070.01" }).kind).toBe("done");
 });
 
+test("a round is not committed with an order that expired more than two seconds ago, unless it only ends", () => {
+  const id = BID.id as string as BookOrderId;
+  const decidedAt = (sinceExpiry: number, effects: Round["effects"]) => {
+    const order = { ...BID, status: "SUBMITTED", expirationDate: NOW - sinceExpiry };
+    const market = { code: BTCUSD.code, status: "OPEN", version: 1n };
+    const rows: Row[] = [
+      headRow(),
+      [marketTable, BTCUSD.code, market],
+      [orderTable, orderKey(profile.id, BID.id).key, order],
+      accountRow(profile, "USD", { trading: "20070" }),
+      profileRow(profile),
+    ];
+    return commitRound(BTCUSD, { ...ROUND, effects }, NOW).decide(stateOf(...rows), NOW);
+  };
+  const triggered: Round["effects"] = [{ kind: "triggered", order: id }];
+  expect(decidedAt(1_999, triggered).kind).toBe("done");
+  expect(decidedAt(2_000, triggered)).toMatchObject({ kind: "rejected", rejection: { code: "stale", what: "expiry" } });
+  expect(decidedAt(9_000, ROUND.effects).kind).toBe("done");
+});
+
 test("a round weighs more than the rows that it depends on", () => {
   const { weight, dependsOn } = commitRound(BTCUSD, ROUND, NOW);
   expect(weight).toBe(dependsOn.length + 3);

@@ -24,7 +24,7 @@ import {
   marketTable,
 } from "../market-state.ts";
 import { type Order, type OrderId, orderKey, orderTable } from "../order.ts";
-import { incomingCountIn, matchRound, type RoundEffects } from "./round-changes.ts";
+import { incomingCountIn, matchRound, type RoundEffects, timeOf } from "./round-changes.ts";
 import { heldAsset, receivedAsset, recipientOf } from "./trade-money.ts";
 
 /** Another engine has the market, with a higher fencing token. */
@@ -35,7 +35,7 @@ export interface Fenced extends Rejection {
 /** A stored row does not match the book, which must be discarded. */
 export interface Stale extends Rejection {
   readonly code: "stale";
-  readonly what: "head" | "market" | "order" | "hold" | "day";
+  readonly what: "head" | "market" | "order" | "hold" | "day" | "expiry";
 }
 
 /** The identity and expected version of an order in the book. */
@@ -84,6 +84,12 @@ export function takeOver(market: MarketCode, fence: bigint): Command<MarketHead,
  */
 const DECIDED_WITHIN_MS = 60_000;
 
+/**
+ * How long before now a round may be dated, because an order has expired since it was planned: after a failure it may be decided
+ * ten seconds later, and who polls for executions looks back five (docs/contract/executions.md).
+ */
+const LATEST_MS = 2_000;
+
 /** Postings, executions and changes in history, of a close at least. */
 const ROWS_OF_AN_EFFECT = 3;
 
@@ -107,7 +113,9 @@ export function commitRound(market: Market, round: Round, about: Instant): Comma
       if (round.status !== undefined && round.status !== status) return stale("market");
       const orders = storedOrders(state, round);
       if (orders === undefined) return stale("order");
-      const matched = matchRound(market, round, { head, orders, recipients: recipientsOf(state, round) }, now);
+      const at = timeOf(round, orders, now);
+      if (now - at > LATEST_MS) return stale("expiry");
+      const matched = matchRound(market, round, { head, orders, recipients: recipientsOf(state, round) }, at);
       if (!areHeld(state, matched.journals)) return stale("hold");
       const traded = customerVolumes(state, market.code, matched.executions, days);
       if (traded === undefined) return stale("day");
