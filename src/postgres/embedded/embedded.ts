@@ -148,7 +148,8 @@ type Connector = EmbeddedServer["connection"];
 
 function connector(short: string): Connector {
   const host = clusterPath(short);
-  return (database, user) => ({ host, port: PORT, database, user });
+  // The environment may say PGSSLMODE, for other servers.
+  return (database, user) => ({ host, port: PORT, database, user, ssl: false });
 }
 
 /**
