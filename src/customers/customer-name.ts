@@ -6,7 +6,8 @@ import { parseUuid } from "../std/id.ts";
 import { isFullyVisible } from "../std/printable.ts";
 import { done, type Result, reject } from "../std/result.ts";
 
-const MAX_NAME = 100;
+/** In characters. */
+export const MAX_NAME = 100;
 
 /** What looks the same is the same: a letter and its accent are one character, as keyboards make it. */
 export const composedName = (text: string): string => text.normalize("NFC");

@@ -3,7 +3,7 @@
  * snapshot and changes nothing. Rejects while a process of 0.1 runs or money is held.
  */
 import type { Command } from "commander";
-import { composedName } from "../../customers/customer-name.ts";
+import { composedName, MAX_NAME } from "../../customers/customer-name.ts";
 import { amountOf, formatAmount, plus, ZERO } from "../../money/amount.ts";
 import { Database, type Queryable } from "../../postgres/database.ts";
 import { isDatabaseOf01 } from "../../postgres/migrations.ts";
@@ -105,8 +105,6 @@ function customersOf(rows: readonly OldProfile[]): CarriedOver[] {
   }
   return [...customers.values()];
 }
-
-const MAX_NAME = 100;
 
 /** In 0.1 customers could have the same name. All but the first get their ids behind it. */
 function renameDoubled(customers: readonly CarriedOver[]): string[] {

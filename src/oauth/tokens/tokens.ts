@@ -74,7 +74,8 @@ export class Tokens {
 
   /**
    * Verifies a token that was sent from an address. A token seen before costs one hash and one lookup, without waiting.
-   * @returns undefined when it is invalid or expired, or its client is not there; restricted when its client is disabled or may not call from there
+   * @returns undefined when it is invalid or expired, or its client is not there; restricted when its client is disabled or may
+   * not call from there
    * @throws DatabaseAway when the keys and restrictions cannot be read
    * @throws ClockFault when the result depends on the time, and the clock has a fault
    */

@@ -33,14 +33,15 @@ export async function checkBootstrap(
   file: BootstrapFile,
 ): Promise<void> {
   const clients = file.customers.flatMap((customer) => customer.clients ?? []);
-  const nicknames = file.customers.flatMap((customer) =>
-    (customer.profiles ?? []).map((entry) => ({
-      customer: customerIdOf(customer),
-      nickname: entry.nickname,
-      id: profileIdOf(customerIdOf(customer), entry),
-      isById: entry.id !== undefined,
-    })),
-  );
+  const nicknames = file.customers.flatMap((entry) => {
+    const customer = customerIdOf(entry);
+    return (entry.profiles ?? []).map((profile) => ({
+      customer,
+      nickname: profile.nickname,
+      id: profileIdOf(customer, profile),
+      isById: profile.id !== undefined,
+    }));
+  });
   const stored = await customers.ownersOf({
     clients: clients.map((client) => client.client_id),
     profiles: nicknames.map(({ id }) => id),
@@ -54,40 +55,42 @@ export async function checkBootstrap(
   const names = new Map<CustomerId, string>();
   const named = new Set<string>();
   const lines = file.customers.flatMap((customer) => {
+    const customerId = customerIdOf(customer);
     const isRepeated = (kind: string, name: string | undefined): boolean => {
       if (name === undefined) return false;
-      const key = JSON.stringify([customerIdOf(customer), kind, name]);
+      const key = JSON.stringify([customerId, kind, name]);
       const wasThere = named.has(key);
       named.add(key);
       return wasThere;
     };
     const isOthers = (of: Map<string, CustomerId>, id: string): boolean => {
-      const owner = of.get(id) ?? customerIdOf(customer);
+      const owner = of.get(id) ?? customerId;
       of.set(id, owner);
-      return owner !== customerIdOf(customer);
+      return owner !== customerId;
     };
     // Names of customers are unique, however they are written.
     const name = composedName(customer.name);
-    const otherName = names.get(customerIdOf(customer)) ?? name;
-    names.set(customerIdOf(customer), otherName);
+    const otherName = names.get(customerId) ?? name;
+    names.set(customerId, otherName);
     const isTaken = isOthers(owners.names, name);
     const where = stored.names.has(name) ? "in the database" : "of the file";
     return [
       ...nameFaults(customer, stored),
       ...(otherName === name
         ? []
-        : [
-            `  customer ${JSON.stringify(name)}: its id ${customerIdOf(customer)} is that of ${JSON.stringify(otherName)} too`,
-          ]),
+        : [`  customer ${JSON.stringify(name)}: its id ${customerId} is that of ${JSON.stringify(otherName)} too`]),
       ...(isTaken ? [`  customer ${JSON.stringify(name)}: another customer ${where} has this name`] : []),
       ...(customer.clients ?? []).flatMap((entry) =>
         clientFaults(entry, isRepeated("client", entry.client_id), isOthers(owners.clients, entry.client_id)),
       ),
-      ...(customer.profiles ?? []).flatMap((entry) => [
-        ...repeatedIn(entry, stored.profiles.has(profileIdOf(customerIdOf(customer), entry)), isRepeated),
-        ...nicknameFaults(profileIdOf(customerIdOf(customer), entry), entry, stored),
-        ...profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
-      ]),
+      ...(customer.profiles ?? []).flatMap((entry) => {
+        const id = profileIdOf(customerId, entry);
+        return [
+          ...repeatedIn(entry, stored.profiles.has(id), isRepeated),
+          ...nicknameFaults(id, entry, stored),
+          ...profileFaults(catalogue, entry, entry.id !== undefined && isOthers(owners.profiles, entry.id)),
+        ];
+      }),
     ];
   });
   if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);

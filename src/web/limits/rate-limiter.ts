@@ -1,6 +1,6 @@
 /**
- * Rate limits of API clients, and of addresses: of unauthenticated callers, and of all callers of what is public. Each process counts its own responses.
- * Clients are identified by their token, so unauthenticated callers cannot use up the buckets of clients.
+ * Rate limits of API clients, and of addresses: of unauthenticated callers, and of all callers of what is public. Each process
+ * counts its own responses. Clients are identified by their token, so unauthenticated callers cannot use up the buckets of clients.
  */
 import { ADDRESSES_OF_WIDE, isLoopback, networksOf } from "./address.ts";
 import { Buckets } from "./buckets.ts";
