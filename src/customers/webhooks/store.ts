@@ -344,7 +344,13 @@ export async function removeReceiverSecrets(transaction: Queryable, id: WebhookI
   await transaction.rows("delete from webhook_secret where webhook_id = $1 and kind in ('api_key', 'oauth')", [id]);
 }
 
-/** Of its signing secrets, keeps the newest of each kind, which expires at `until`; none if that is now. */
+/** Beside the newest: an answer that was lost is asked for again, and the receiver still has what was there before it. */
+const FORMER_OF_KIND = 3;
+
+/**
+ * Its signing secrets expire at `until`, or earlier if that was said before. Of each kind the newest three are kept, and none if
+ * `until` is now.
+ */
 export async function endSigningSecrets(
   transaction: Queryable,
   id: WebhookId,
@@ -354,12 +360,15 @@ export async function endSigningSecrets(
   await transaction.rows(
     `delete from webhook_secret
       where webhook_id = $1 and kind in ('v1', 'v1a')
-        and (not $2 or id not in (select distinct on (kind) id from webhook_secret
-                                   where webhook_id = $1 order by kind, created_at desc, id desc))`,
+        and (not $2 or id not in (select id
+               from (select id, row_number() over (partition by kind order by created_at desc, id desc) as place
+                       from webhook_secret where webhook_id = $1 and (expires_at is null or expires_at > now())) live
+              where place <= ${FORMER_OF_KIND}))`,
     [id, until > now],
   );
-  await transaction.rows("update webhook_secret set expires_at = $2 where webhook_id = $1 and kind in ('v1', 'v1a')", [
-    id,
-    sqlTime(until),
-  ]);
+  await transaction.rows(
+    `update webhook_secret set expires_at = least(expires_at, $2)
+      where webhook_id = $1 and kind in ('v1', 'v1a')`,
+    [id, sqlTime(until)],
+  );
 }

@@ -221,7 +221,7 @@ function rotateRoute(api: Api, webhooks: Webhooks): void {
         tags: ["Webhooks"],
         summary: "Rotate a webhook's secrets",
         description:
-          "Gives it a new secret and a new pair of keys. The former ones sign beside them until the overlap ends: of each kind, at most two sign.",
+          "Gives it a new secret and a new pair of keys. The former ones sign beside them until the overlap ends: of each kind, at most four sign.",
         params: OneWebhook,
         body: RotateBody,
         response: {
