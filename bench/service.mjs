@@ -15,8 +15,8 @@ const [MOST_TRIES, RETRY_MS] = [10, 100];
 export async function startService(directory, settings = {}) {
   const began = performance.now();
   const server = fork(new URL("server.mjs", import.meta.url), {
-    // With as many threads as ops/production and `npm start` have.
-    execArgv: [...process.execArgv, "--expose-gc", "--v8-pool-size=1"],
+    // As ops/production and `npm start` do, unless this process was started otherwise.
+    execArgv: ["--v8-pool-size=1", "--heap-growing-percent=100", ...process.execArgv, "--expose-gc"],
     env: {
       PATH: process.env.PATH,
       PARBOOK_DATA_DIR: directory,
