@@ -4,6 +4,7 @@ import type { SqlRecord } from "../ledger/tables.ts";
 import { type Queryable, serverError, sqlTime } from "../postgres/database.ts";
 import { HISTORY } from "../postgres/history.ts";
 import type { Lease } from "../postgres/leases.ts";
+import { IS_BETWEEN_PLACES, type Places } from "../postgres/physical-order.ts";
 import type { Instant } from "../std/clock.ts";
 import type { Uuid } from "../std/id.ts";
 import { type EventRow, readEntries } from "./event-rows.ts";
@@ -417,14 +418,17 @@ export async function readRowsBefore(
   );
 }
 
-/** Rows of cuts that do not exist: the first hundred. */
-export async function findRowsWithoutCut(database: Queryable): Promise<StoredRow[]> {
-  const rows = await database.rows<RowRecord>(
-    `select ${ROW} from event
-      where cut > (select coalesce(max(cut), 0) from event_cut) or cut < 1
-      order by customer_id, first_number limit 100`,
+/** Of these places, the rows of cuts that do not exist. A cut and its rows become visible together. */
+export async function findRowsWithoutCut(
+  database: Queryable,
+  places: Places,
+): Promise<Pick<EventRow, "customerId" | "firstNumber">[]> {
+  const rows = await database.rows<Pick<RowRecord, "customer_id" | "first_number">>(
+    `select customer_id, first_number from event
+      where ${IS_BETWEEN_PLACES} and (cut > (select coalesce(max(cut), 0) from event_cut) or cut < 1)`,
+    places,
   );
-  return rows.map(readRow);
+  return rows.map((row) => ({ customerId: row.customer_id, firstNumber: BigInt(row.first_number) }));
 }
 
 // Rebuilding ---------------------------------------------------------------------------------------------------------

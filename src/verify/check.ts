@@ -38,6 +38,14 @@ export interface Examination {
   run(database: Database, tally: (check: string) => Tally): Promise<void>;
 }
 
+/**
+ * Reads what is not bounded by a page: all that is open, or the executions of a page's orders. And what each row of a page
+ * has to be looked up for in several other places: with cold caches a page takes longer than other statements may.
+ */
+export function readInAnyTime<Row>(database: Database, text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  return database.transaction((transaction) => transaction.rows<Row>(text, values), "any time");
+}
+
 /** Receives progress and findings while examinations run. */
 export interface ProgressListener {
   /** About so many rows will be read. */

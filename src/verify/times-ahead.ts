@@ -6,6 +6,7 @@
 import type { ExecutionId } from "../exchange/execution.ts";
 import { executedAtOf } from "../exchange/execution-id.ts";
 import type { Database } from "../postgres/database.ts";
+import { IS_BETWEEN_PLACES, rangesOfTable } from "../postgres/physical-order.ts";
 import { formatInstant, type Instant } from "../std/clock.ts";
 import { instantOf, type Uuid } from "../std/id.ts";
 
@@ -17,42 +18,68 @@ const ALLOWED_MS = 120_000;
  * database's clock
  */
 export async function findTimesAhead(database: Database): Promise<string[]> {
-  const [row] = await database.rows<{ now: Instant; count: number; latest: Instant | null }>(
-    `select date_trunc('milliseconds', clock_timestamp()) as now, count(*)::int as count, max(at) as latest
-       from account where at > clock_timestamp() + $1 * interval '1 millisecond'`,
-    [ALLOWED_MS],
-  );
+  const accounts = await findAccountsAhead(database);
+  const records = await findNewestRecords(database);
   const markets = await database.rows<{ market: string; last: string }>(
     "select market, last_execution_id as last from market_head order by market",
   );
+  // Read last: what was written meanwhile is not ahead.
+  const [row] = await database.rows<{ now: Instant }>("select date_trunc('milliseconds', clock_timestamp()) as now");
   const now = row?.now ?? (0 as Instant);
   const ahead = [
-    ...(await newestRecords(database)).map(({ kind, id }) => ({ what: `${kind}s have`, at: instantOf(id) })),
+    ...[...records].sort().map(([kind, id]) => ({ what: `${kind}s have`, at: instantOf(id) })),
     ...markets.map(({ market, last }) => ({
       what: `the market ${market} has`,
       at: executedAtOf(BigInt(last) as ExecutionId),
     })),
   ].filter(({ at }) => at > now + ALLOWED_MS);
   return [
-    ...(row?.latest == null ? [] : [sentence(`${row.count} accounts have`, row.latest, now)]),
+    ...(accounts.latest === undefined ? [] : [sentence(`${accounts.count} accounts have`, accounts.latest, now)]),
     ...ahead.map(({ what, at }) => sentence(what, at, now)),
   ];
 }
 
-/**
- * The record of each kind with the latest time in its id. One index probe per customer and kind.
- */
-function newestRecords(database: Database): Promise<{ kind: string; id: Uuid }[]> {
-  const newest = (kind: string, table: string) =>
-    `(select '${kind}' as kind, newest.id
-        from customer c
-        cross join lateral (select id from ${table} where customer_id = c.id order by id desc limit 1) as newest
-       order by newest.id desc limit 1)`;
-  return database.rows(
-    `${[newest("transfer", "transfer"), newest("conversion", "conversion"), newest("order", "orders")].join(" union all ")}
-      order by kind`,
-  );
+/** An account that changes meanwhile may be counted twice, or not: a note need not be exact. */
+async function findAccountsAhead(database: Database): Promise<{ count: number; latest: Instant | undefined }> {
+  let [count, latest]: [number, Instant | undefined] = [0, undefined];
+  for await (const places of rangesOfTable(database, "account")) {
+    const [found] = await database.rows<{ count: number; latest: Instant | null }>(
+      `select count(*)::int as count, max(at) as latest from account
+        where ${IS_BETWEEN_PLACES} and at > clock_timestamp() + $3 * interval '1 millisecond'`,
+      [...places, ALLOWED_MS],
+    );
+    if (found?.latest == null) continue;
+    count += found.count;
+    latest = Math.max(latest ?? found.latest, found.latest) as Instant;
+  }
+  return { count, latest };
 }
+
+const KINDS = { conversion: "conversion", order: "orders", transfer: "transfer" } as const;
+
+/** Of each kind, the record with the latest time in its id. One index probe per customer and kind. */
+async function findNewestRecords(database: Database): Promise<Map<string, Uuid>> {
+  const newest = new Map<string, Uuid>();
+  const probes = Object.entries(KINDS).map(
+    ([kind, table]) => `(select id from ${table} where customer_id = page.id order by id desc limit 1) as "${kind}"`,
+  );
+  let after: Uuid | undefined = NO_ID;
+  while (after !== undefined) {
+    const customers: Record<string, Uuid | null>[] = await database.rows(
+      `select page.id as customer, ${probes.join(", ")}
+         from (select id from customer where id > $1 order by id limit $2) as page order by page.id`,
+      [after, CUSTOMERS],
+    );
+    for (const kind of Object.keys(KINDS))
+      for (const { [kind]: id } of customers) if (id != null && id > (newest.get(kind) ?? "")) newest.set(kind, id);
+    after = customers.length < CUSTOMERS ? undefined : (customers.at(-1)?.customer ?? undefined);
+  }
+  return newest;
+}
+
+const NO_ID = "00000000-0000-0000-0000-000000000000" as Uuid;
+/** Of a page. */
+const CUSTOMERS = 1_000;
 
 const HOUR_MS = 3_600_000;
 

@@ -5,14 +5,18 @@ import { PAGE } from "../../src/ledger/tables.ts";
 import { amountOf, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { examine } from "../../src/verify/check.ts";
+import { eventsExamination } from "../../src/verify/events/events.ts";
 import { executionsExamination } from "../../src/verify/exchange/executions.ts";
+import { tradingExamination } from "../../src/verify/exchange/orders.ts";
 import { accountsExamination } from "../../src/verify/ledger/accounts.ts";
 import { chainExamination } from "../../src/verify/ledger/chain.ts";
+import { incomingCountExamination } from "../../src/verify/ledger/incoming-counts.ts";
 import { journalCheck } from "../../src/verify/ledger/journals.ts";
 import { recordsExamination } from "../../src/verify/ledger/rows-without-batch.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newId, newProfile, startLane, TESTER } from "../support/movements.ts";
+import { watchStatements } from "../support/statements.ts";
 
 let db: TestDatabase;
 
@@ -77,17 +81,36 @@ test("the counterpart of each execution is found by an index, however many there
   );
   await db.owner.rows("analyze execution");
   const plans: string[] = [];
-  const rows = db.database.rows.bind(db.database);
-  db.database.rows = async <Row>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
-    plans.push(JSON.stringify(await rows(`explain ${text}`, values)));
-    return rows<Row>(text, values);
-  };
+  const end = watchStatements(db.database, async (database, text, values) => {
+    plans.push(JSON.stringify(await database.rows(`explain ${text}`, values)));
+  });
   const [examined] = await examine(db.database, [executionsExamination]);
-  db.database.rows = rows;
+  end();
+  expect(plans).not.toEqual([]);
   expect(examined).toMatchObject({ check: "executions", examined: 2 * pairs });
   for (const plan of plans) {
     const used = [...plan.matchAll(/using (execution\w*)/g)].map(([, index]) => index);
     expect(new Set(used)).toEqual(new Set(["execution_pkey", "execution_maker", "execution_match"]));
     expect(plan).not.toContain("Scan on execution ");
   }
+});
+
+test("no statement reads all events, nor does one look for open orders among all that ever were", async () => {
+  await db.owner.rows(
+    `insert into event (customer_id, first_number, cut, at, object_id, count, entries)
+     select $1, n, 1, now(), null, 1, json_build_array(repeat('x', 500)) from generate_series(1, 20000) n`,
+    [newProfile()],
+  );
+  await db.owner.rows("analyze event");
+  const plans: string[] = [];
+  const end = watchStatements(db.database, async (database, text, values) => {
+    if (text.startsWith("set ")) return;
+    plans.push(JSON.stringify(await database.rows(`explain ${text}`, values)));
+  });
+  await examine(db.database, [eventsExamination, tradingExamination, incomingCountExamination]);
+  end();
+  expect(plans.filter((plan) => plan.includes("Tid Range Scan on event")).length).toBeGreaterThan(1);
+  expect(
+    plans.filter((plan) => /Seq Scan on (event|orders)\b|Index Scan using event_pkey on event"/.test(plan)),
+  ).toEqual([]);
 });

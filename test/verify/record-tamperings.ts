@@ -148,7 +148,10 @@ export const RECORD_TAMPERINGS: readonly Tampering[] = [
   {
     title: "a pending order is hidden from its engine",
     sql: "delete from pending_order where id = :low",
-    findings: ["orders: order treasury/low is PENDING_SUBMISSION, but has no row in the table of such orders"],
+    findings: [
+      "trading: account treasury/USD has 7526.25 trading, but 0 is held",
+      "orders: order treasury/low is PENDING_SUBMISSION, but has no row in the table of such orders",
+    ],
   },
   {
     title: "an order on the book is shown at another price",

@@ -75,7 +75,7 @@ export async function readContent(
 
 /**
  * @param batches in any order: all between a cut and the one before it
- * @param remembered the states that earlier cuts left: of the objects in it no event is read
+ * @param remembered the states that earlier cuts left, if events of these cuts were removed: then no event is read
  */
 export async function contentOf(
   database: Queryable,
@@ -87,7 +87,6 @@ export async function contentOf(
   const { marketReaders = await findMarketReaders(database, changedMarkets(ordered)) } = cut;
   const known = await readKnown(database, ordered, cut.number, remembered);
   const facts = await inSlices(factsOf(ordered, { ...known, marketReaders }));
-  remembered?.note(facts);
   const lastAt = ordered.reduce((latest, { at }) => Math.max(latest, at), 0) as Instant;
   return { facts, marketReaders, lastAt: ordered.length === 0 ? undefined : lastAt };
 }
@@ -136,7 +135,9 @@ async function readKnown(
   }
   const unknown = before.filter(({ version }) => !states.has(objectKey(version)));
   if (unknown.length === 0) return { customers, states };
-  for (const [key, state] of await readLastStates(database, unknown, cut)) states.set(key, state);
+  // Of an object's removed events an earlier one than the last may have stayed, so what is left is not its state.
+  if (remembered === undefined)
+    for (const [key, state] of await readLastStates(database, unknown, cut)) states.set(key, state);
   const unread = unknown.flatMap(({ version }) => (states.has(objectKey(version)) ? [] : [version]));
   if (unread.length > 0) for (const [key, state] of await replayStates(database, unread)) states.set(key, state);
   return { customers, states };

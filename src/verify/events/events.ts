@@ -1,7 +1,8 @@
 /**
  * Events: the cuts are numbered without gaps, and each made the events that the chain says. Those that are still listed stand
  * in the rows of `event`, word by word, and a customer's numbers have no gap. Cuts, rows and batches never change, so they
- * may be read one after the other while new ones come.
+ * may be read one after the other while new ones come. But rows that are old enough are removed, together with the cuts'
+ * being listed: whatever is said of the rows of some cuts is read in one snapshot.
  */
 
 import type { CustomerId } from "../../customers/customer-id.ts";
@@ -19,7 +20,8 @@ import {
   readRowsOfCuts,
   type StoredRow,
 } from "../../events/store.ts";
-import type { Database } from "../../postgres/database.ts";
+import type { Queryable } from "../../postgres/database.ts";
+import { rangesOfTable } from "../../postgres/physical-order.ts";
 import type { Examination, Tally } from "../check.ts";
 
 const EVENTS = "events";
@@ -32,18 +34,23 @@ export const eventsExamination: Examination = {
   checks: [EVENTS],
   reads: ["batch", "event"],
   run: async (database, tally) => {
-    const firstKept = await readFirstCut(database);
     const remembered = new RememberedStates();
     let before: Pick<Cut, "number" | "at" | "heads"> = { number: 0n, at: 0 as Cut["at"], heads: NO_HEADS };
     for (;;) {
       const cuts = await readCuts(database, before.number + 1n, CUTS);
       for (const group of groupsOf(cuts)) {
-        await compareGroup(database, before, group, { firstKept, remembered }, tally(EVENTS));
+        await database.transaction(async (snapshot) => {
+          await snapshot.rows("set transaction isolation level repeatable read read only");
+          await compareGroup(snapshot, before, group, remembered, tally(EVENTS));
+        }, "any time");
         before = group.at(-1) ?? before;
       }
       if (cuts.length < CUTS) break;
     }
-    for (const row of await findRowsWithoutCut(database)) tally(EVENTS).broken(rowName(row), "belongs to no cut");
+    for await (const places of rangesOfTable(database, "event")) {
+      for (const row of await findRowsWithoutCut(database, places))
+        tally(EVENTS).broken(rowName(row), "belongs to no cut");
+    }
   },
 };
 
@@ -65,19 +72,22 @@ function groupsOf(cuts: readonly Cut[]): Cut[][] {
   return groups;
 }
 
+/** @param database a snapshot */
 async function compareGroup(
-  database: Database,
+  database: Queryable,
   before: Pick<Cut, "number" | "at" | "heads">,
   cuts: readonly Cut[],
-  { firstKept, remembered }: { readonly firstKept: bigint; readonly remembered: RememberedStates },
+  remembered: RememberedStates,
   tally: Tally,
 ): Promise<void> {
   const [first, last] = [cuts[0], cuts.at(-1)];
   if (first === undefined || last === undefined) return;
+  const firstKept = await readFirstCut(database);
   const batches: AddedBatch[] = [];
   for (const range of rangesBetween(before.heads, furthest(cuts)))
     batches.push(...(await readBatches(database, range)));
-  const stored = await readRowsOfCuts(database, first.number > firstKept ? first.number : firstKept, last.number);
+  const firstListed = cuts.find(({ number }) => number >= firstKept);
+  const stored = firstListed === undefined ? [] : await readRowsOfCuts(database, firstListed.number, last.number);
   tally.read(batches.length + stored.length);
   const numbers = await numbersBefore(database, stored, firstKept);
   let previous = before;
@@ -86,6 +96,8 @@ async function compareGroup(
     comparePlace(previous, cut, tally);
     const own = between(batches, previous.heads, cut.heads);
     const { facts } = await contentOf(database, own, cut, cut.number < firstKept ? remembered : undefined);
+    // Its rows may be removed before the next cuts are read.
+    remembered.note(facts);
     if ([...cut.marketReaders.keys()].sort().join() !== changedMarkets(own).join())
       tally.broken(cutName(cut.number), "has not the readers of the markets that were halted or resumed in it");
     if (facts.length !== cut.events || !digestOfFacts(facts).equals(cut.digest))
@@ -121,7 +133,7 @@ function between(batches: readonly AddedBatch[], after: Heads, until: Heads): Ad
 
 /** The number of each customer's last event before these rows. Of a customer whose earlier rows were removed it is taken as it is. */
 async function numbersBefore(
-  database: Database,
+  database: Queryable,
   rows: readonly StoredRow[],
   firstKept: bigint,
 ): Promise<Map<CustomerId, bigint>> {

@@ -7,7 +7,7 @@
 import { lowestId } from "../../exchange/execution-id.ts";
 import type { Database } from "../../postgres/database.ts";
 import type { Instant } from "../../std/clock.ts";
-import type { Examination } from "../check.ts";
+import { type Examination, readInAnyTime } from "../check.ts";
 
 const CUSTOMER_VOLUMES = "customer volumes";
 /** Small, because a busy customer has very many executions in a day. */
@@ -56,28 +56,25 @@ function readCustomerDays(database: Database, after: CustomerDay | undefined): P
 function readDays(database: Database, names: readonly CustomerDay[]): Promise<StoredDay[]> {
   // A day that is no date, such as infinity, has no executions.
   const begins = names.map(({ day }) => (Date.parse(day) || Number.POSITIVE_INFINITY) as Instant);
-  return database.transaction(
-    (transaction) =>
-      transaction.rows<StoredDay>(
-        `with executed as materialized (
-           select k.customer_id, k.day, e.market, e.gross
-             from unnest($1::uuid[], $2::date[], $3::bigint[], $4::bigint[]) as k(customer_id, day, first, next)
-            cross join lateral (
-                    select x.market, sum(x.amount * x.price) as gross from execution x
-                     where x.customer_id = k.customer_id and x.id >= k.first and x.id < k.next group by x.market) e)
-         select d.customer_id, d.day, d.market, trim_scale(d.gross)::text as gross,
-                trim_scale(coalesce(e.gross, 0))::text as executed
-           from unnest($1::uuid[], $2::date[]) as k(customer_id, day)
-           join customer_volume d on d.customer_id = k.customer_id and d.day = k.day
-           left join executed e on e.customer_id = d.customer_id and e.day = d.day and e.market = d.market
-          order by d.customer_id, d.day, d.market`,
-        [
-          names.map((name) => name.customer_id),
-          names.map((name) => name.day),
-          begins.map((begin) => lowestId(begin)),
-          begins.map((begin) => lowestId((begin + DAY_MS) as Instant)),
-        ],
-      ),
-    "any time",
+  return readInAnyTime<StoredDay>(
+    database,
+    `with executed as materialized (
+       select k.customer_id, k.day, e.market, e.gross
+         from unnest($1::uuid[], $2::date[], $3::bigint[], $4::bigint[]) as k(customer_id, day, first, next)
+        cross join lateral (
+                select x.market, sum(x.amount * x.price) as gross from execution x
+                 where x.customer_id = k.customer_id and x.id >= k.first and x.id < k.next group by x.market) e)
+     select d.customer_id, d.day, d.market, trim_scale(d.gross)::text as gross,
+            trim_scale(coalesce(e.gross, 0))::text as executed
+       from unnest($1::uuid[], $2::date[]) as k(customer_id, day)
+       join customer_volume d on d.customer_id = k.customer_id and d.day = k.day
+       left join executed e on e.customer_id = d.customer_id and e.day = d.day and e.market = d.market
+      order by d.customer_id, d.day, d.market`,
+    [
+      names.map((name) => name.customer_id),
+      names.map((name) => name.day),
+      begins.map((begin) => lowestId(begin)),
+      begins.map((begin) => lowestId((begin + DAY_MS) as Instant)),
+    ],
   );
 }

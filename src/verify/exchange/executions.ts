@@ -9,7 +9,7 @@ import { ORDER_ANNOTATIONS } from "../../exchange/order.ts";
 import { namesOf } from "../../ledger/columns.ts";
 import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
-import type { Examination } from "../check.ts";
+import { type Examination, readInAnyTime } from "../check.ts";
 
 const EXECUTIONS = "executions";
 
@@ -55,7 +55,8 @@ interface StoredExecution {
  * by an index of each, which only a statement that says which of them is sought can use.
  */
 function readExecutions(database: Database, after: StoredExecution | undefined): Promise<StoredExecution[]> {
-  return database.rows<StoredExecution>(
+  return readInAnyTime<StoredExecution>(
+    database,
     `with page as materialized (
        select profile_id, id, customer_id, order_id, market, side, amount, price, commission, rebate, ${namesOf(COPIES)}, executed_at, slot, batch
          from execution where (profile_id, id) > ($1, $2) order by profile_id, id limit $3)

@@ -28,6 +28,20 @@ export const HAS_DERIVED_ROW = `case ${Object.entries(STATUSES)
   )
   .join(" ")} else true end`;
 
+/**
+ * SQL: profile_id and these columns of each order that is not closed. They are looked up one by one: a reading of `orders`
+ * would take longer with each order that ever was.
+ */
+export function openOrders(columns: readonly string[]): string {
+  const derived = Object.keys(STATUSES).map((table) => `select profile_id, id from ${table}`);
+  return `select d.profile_id, ${columns.map((column) => `o.${column}`).join(", ")}
+            from (${derived.join(" union all ")}) as d
+           cross join lateral (
+                  select ${columns.join(", ")} from orders
+                   where profile_id = d.profile_id and id = d.id and status in (${Object.values(STATUSES).join(", ")})
+                   limit 1) as o`;
+}
+
 export async function checkDerivedOrders(database: Database, tally: Tally): Promise<void> {
   for (const table of orderTable.projections) {
     let after: DerivedRow | undefined;

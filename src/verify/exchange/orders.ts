@@ -7,9 +7,9 @@
 
 import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
-import type { Examination } from "../check.ts";
+import { type Examination, readInAnyTime } from "../check.ts";
 import { holdsExamination } from "../ledger/holds.ts";
-import { checkDerivedOrders, HAS_DERIVED_ROW } from "./order-projections.ts";
+import { checkDerivedOrders, HAS_DERIVED_ROW, openOrders } from "./order-projections.ts";
 
 const ORDERS = "orders";
 
@@ -36,8 +36,8 @@ export const tradingExamination = holdsExamination({
   check: "trading",
   part: "trading",
   query: `select o.profile_id as owner_id, case o.side when 'BUY' then m.quote else m.base end as asset, o.held as amount
-            from orders o join market m on m.code = o.market
-           where o.status in ('PENDING_SUBMISSION', 'SUBMITTED', 'OPEN') and o.held > 0`,
+            from (${openOrders(["market", "side", "held"])}) as o join market m on m.code = o.market
+           where o.held > 0`,
 });
 
 interface OrderSums {
@@ -55,7 +55,8 @@ interface OrderSums {
 
 /** A sell holds its remaining base amount; a buy holds what its remainder may cost, commission included. */
 function readOrders(database: Database, after: OrderSums | undefined): Promise<OrderSums[]> {
-  return database.rows<OrderSums>(
+  return readInAnyTime<OrderSums>(
+    database,
     `with page as materialized (
        select profile_id, id, status, side, base_amount, quote_amount, price, taker_rate, held, filled, filled_gross,
               ${HAS_DERIVED_ROW} as is_listed

@@ -15,7 +15,7 @@ import {
 } from "../../ledger/tables.ts";
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { parseUuid } from "../../std/id.ts";
-import type { Examination, Tally } from "../check.ts";
+import { type Examination, readInAnyTime, type Tally } from "../check.ts";
 import type { BatchCheck } from "./chain.ts";
 import { findUnknownColumns, holdsUnknown, type UnknownColumns } from "./known-columns.ts";
 
@@ -68,7 +68,7 @@ function readPage(
 
 /** Batches may be read later than the rows that refer to them, because batches never change. */
 async function comparePage(
-  database: Queryable,
+  database: Database,
   table: AnyStateTable,
   records: readonly SqlRecord[],
   tally: Tally,
@@ -111,7 +111,7 @@ function isOfOldVersion(table: AnyStateTable, row: StateRow, digest: string): bo
 
 /** What such a program kept as it was follows from the changes before. Rare, so one scan of the chain per page will do. */
 async function compareWithHistory(
-  database: Queryable,
+  database: Database,
   table: AnyStateTable,
   records: readonly SqlRecord[],
   tally: Tally,
@@ -122,7 +122,8 @@ async function compareWithHistory(
     const row = table.read(record);
     return JSON.stringify(Object.fromEntries(table.keys.map((column) => [column.name, column.text(row)])));
   });
-  const found = await database.rows<{ change: string }>(
+  const found = await readInAnyTime<{ change: string }>(
+    database,
     `select c::text as change
        from batch b cross join json_array_elements(case json_typeof(b.changes -> $1) when 'array' then b.changes -> $1 end) c
       where (c -> 'key')::jsonb = any($2::jsonb[])`,

@@ -5,7 +5,7 @@
 
 import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
-import type { Examination, Tally } from "../check.ts";
+import { type Examination, readInAnyTime, type Tally } from "../check.ts";
 
 export interface Holds {
   readonly check: string;
@@ -38,7 +38,8 @@ async function walkAccounts(database: Database, { part, query }: Holds, tally: T
     asset: "",
   };
   while (after !== undefined) {
-    const accounts: AccountHold[] = await database.rows<AccountHold>(
+    const accounts: AccountHold[] = await readInAnyTime<AccountHold>(
+      database,
       `with page as materialized (
          select owner_id, asset, ${part} as kept from account
           where house is null and (owner_id, asset) > ($1, $2) order by owner_id, asset limit $3),
@@ -60,7 +61,8 @@ async function walkAccounts(database: Database, { part, query }: Holds, tally: T
 }
 
 async function reportMissingAccounts(database: Database, { query, part }: Holds, tally: Tally): Promise<void> {
-  const missing = await database.rows<{ owner_id: string; asset: string }>(
+  const missing = await readInAnyTime<{ owner_id: string; asset: string }>(
+    database,
     `select distinct owner_id, asset from (${query}) as held
       where not exists (select 1 from account a where a.owner_id = held.owner_id and a.asset = held.asset)
       order by owner_id, asset limit $1`,

@@ -6,7 +6,7 @@
 import type { StoredBatch } from "../../ledger/stored-batches.ts";
 import type { AnyRecordTable, AnyStateTable, LaneTables } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
-import type { Examination } from "../check.ts";
+import { type Examination, readInAnyTime } from "../check.ts";
 
 export const KNOWN_COLUMNS = "known columns";
 
@@ -60,7 +60,8 @@ export function knownColumnsExamination(tables: LaneTables): Examination {
       const unknown = await findUnknownColumns(database, tables);
       tally(KNOWN_COLUMNS).examined(tables.records.length + tables.states.length);
       for (const [name, columns] of unknown) {
-        const [row] = await database.rows(`select 1 from ${quoted(name)} where ${holdsUnknown(unknown, name)} limit 1`);
+        const one = `select 1 from ${quoted(name)} where ${holdsUnknown(unknown, name)} limit 1`;
+        const [row] = await readInAnyTime(database, one);
         if (row === undefined) continue;
         const what = columns === "all" ? "is a table that" : `has values in ${columns.join(", ")}, which`;
         tally(KNOWN_COLUMNS).broken(name, `${what} this version does not know: ${WHAT_NOW}`);
@@ -76,7 +77,8 @@ export async function unknownInBatch(
   { slot, n }: StoredBatch,
 ): Promise<string | undefined> {
   for (const [name, columns] of unknown) {
-    const [row] = await database.rows(
+    const [row] = await readInAnyTime(
+      database,
       `select 1 from ${quoted(name)} where slot = $1 and batch = $2 and ${holdsUnknown(unknown, name)} limit 1`,
       [slot, n],
     );

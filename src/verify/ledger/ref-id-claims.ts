@@ -5,7 +5,7 @@
 
 import { PAGE } from "../../ledger/tables.ts";
 import type { Database } from "../../postgres/database.ts";
-import type { Examination, Tally } from "../check.ts";
+import { type Examination, readInAnyTime, type Tally } from "../check.ts";
 
 const CLAIMS = "claims";
 
@@ -52,7 +52,8 @@ interface ClaimingRecord {
 async function walkRecords(database: Database, { kind, table, released }: Claiming, tally: Tally): Promise<void> {
   let after: Pick<ClaimingRecord, "profile_id" | "id"> | undefined = { profile_id: NO_ID, id: NO_ID };
   while (after !== undefined) {
-    const records: ClaimingRecord[] = await database.rows<ClaimingRecord>(
+    const records: ClaimingRecord[] = await readInAnyTime<ClaimingRecord>(
+      database,
       `select r.profile_id, r.id, r.ref_id, c.id = r.id or (${released}) as claimed
          from ${table} r left join claim c on c.customer_id = r.customer_id and c.kind = $4 and c.ref_id = r.ref_id
         where (r.profile_id, r.id) > ($1, $2) order by r.profile_id, r.id limit $3`,
@@ -103,7 +104,8 @@ async function walkTransfers(database: Database, tally: Tally): Promise<void> {
 
 /** The page begins with `after`, with which the next one is compared. */
 function compareReferences(database: Database, after: Reference): Promise<ComparedReference[]> {
-  return database.rows<ComparedReference>(
+  return readInAnyTime<ComparedReference>(
+    database,
     `with page as materialized (
        select customer_id, ref_id, id from transfer
         where ref_id is not null and (customer_id, ref_id, id) >= ($1, $2, $3)
@@ -143,7 +145,8 @@ function readClaims(
   database: Database,
   after: Pick<StoredClaim, "customer_id" | "kind" | "ref_id"> | undefined,
 ): Promise<StoredClaim[]> {
-  return database.rows<StoredClaim>(
+  return readInAnyTime<StoredClaim>(
+    database,
     `with c as materialized (
        select customer_id, kind, ref_id, id from claim
         where $1::uuid is null or (customer_id, kind, ref_id) > ($1, $2::claim_kind, $3)
