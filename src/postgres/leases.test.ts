@@ -93,6 +93,18 @@ test("a released lease is free at once, and only its holder can release it", asy
   expect(await renewLease(db.database, second, LONG)).toBe(true);
 });
 
+test("a holder whose taking a failover has lost neither renews nor releases the lease of another with its fencing token", async () => {
+  const before = must(await takeLease(db.database, "lost", "before", LONG), "a free lease is taken");
+  // The row is that of a server without the first taking.
+  await db.owner.rows("delete from lease where name = 'lost'");
+  const after = must(await takeLease(db.database, "lost", "after", LONG), "a free lease is taken");
+  expect(after.fence).toBe(before.fence);
+  expect(await renewLease(db.database, before, LONG)).toBe(false);
+  await releaseLease(db.database, before);
+  expect(await hasLease(db.database, after)).toBe(true);
+  expect(await renewLease(db.database, after, LONG)).toBe(true);
+});
+
 test("what ends a lease ends no other one", async () => {
   const one = must(await takeLease(db.database, "one", "first", LONG), "a free lease is taken");
   const other = must(await takeLease(db.database, "other", "second", LONG), "a free lease is taken");

@@ -56,8 +56,9 @@ export async function takeLease(
 export async function renewLease(database: Queryable, lease: Lease, leaseMs: number): Promise<boolean> {
   const renewed = await database.rows(
     `update lease set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-      where name = $1 and fence = $2 and set_config('synchronous_commit', 'local', true) is not null returning 1`,
-    [lease.name, lease.fence, leaseMs],
+      where name = $1 and fence = $2 and holder = $4
+        and set_config('synchronous_commit', 'local', true) is not null returning 1`,
+    [lease.name, lease.fence, leaseMs, lease.holder],
   );
   return renewed.length === 1;
 }
@@ -67,8 +68,8 @@ export async function renewLease(database: Queryable, lease: Lease, leaseMs: num
  */
 export async function releaseLease(database: Queryable, lease: Lease): Promise<void> {
   await database.rows(
-    "update lease set expires_at = clock_timestamp(), fence = fence + 1 where name = $1 and fence = $2",
-    [lease.name, lease.fence],
+    "update lease set expires_at = clock_timestamp(), fence = fence + 1 where name = $1 and fence = $2 and holder = $3",
+    [lease.name, lease.fence, lease.holder],
   );
 }
 

@@ -57,17 +57,17 @@ const KNOWN: Readonly<Record<string, Statement>> = {
     return [{ fence }];
   },
   [`update lease set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-     where name = $1 and fence = $2 and set_config('synchronous_commit', 'local', true) is not null returning 1`]:
-    async (run, [name, fence, leaseMs]) =>
-      changeLease(run, name, fence, (lease) => ({ ...lease, expires_at: run.now + Number(leaseMs) })),
-  "update lease set expires_at = clock_timestamp(), fence = fence + 1 where name = $1 and fence = $2": async (
+     where name = $1 and fence = $2 and holder = $4
+       and set_config('synchronous_commit', 'local', true) is not null returning 1`]: async (
     run,
-    [name, fence],
-  ) => {
-    const next = (lease: Row) => ({ ...lease, expires_at: run.now, fence: String(BigInt(String(lease.fence)) + 1n) });
-    await changeLease(run, name, fence, next);
-    return [];
-  },
+    [name, fence, leaseMs, holder],
+  ) => changeLease(run, { name, fence, holder }, (lease) => ({ ...lease, expires_at: run.now + Number(leaseMs) })),
+  "update lease set expires_at = clock_timestamp(), fence = fence + 1 where name = $1 and fence = $2 and holder = $3":
+    async (run, [name, fence, holder]) => {
+      const next = (lease: Row) => ({ ...lease, expires_at: run.now, fence: String(BigInt(String(lease.fence)) + 1n) });
+      await changeLease(run, { name, fence, holder }, next);
+      return [];
+    },
 
   // ledger/writer/slot-chain.ts
   "select n, hash from batch where slot = $1 order by n desc limit 1": ({ tables }, [slot]) => {
@@ -224,12 +224,11 @@ async function behind(run: Run, found: readonly Row[]): Promise<Row[]> {
 
 async function changeLease(
   run: Run,
-  name: unknown,
-  fence: unknown,
+  { name, fence, holder }: Readonly<Record<"name" | "fence" | "holder", unknown>>,
   next: (lease: Row) => Row,
 ): Promise<{ "?column?": number }[]> {
   const key = String(name);
-  const isHeld = (lease: Row | undefined): lease is Row => lease?.fence === String(fence);
+  const isHeld = (lease: Row | undefined): lease is Row => lease?.fence === String(fence) && lease.holder === holder;
   if (!isHeld(run.tables.get("lease", key))) return [];
   await run.lock("lease", key, "exclusive");
   const lease = run.tables.get("lease", key);
