@@ -2,25 +2,30 @@ import { expect, test } from "vitest";
 import { answerOf, type Inspection } from "./restore.ts";
 
 const report = { checks: [], heads: [], hadCheckpoint: true, sound: true, complete: true, notes: [] };
-const found: Inspection = { report, last: undefined, completeTo: "2026-11-27T12:00:00.000Z", gap: undefined };
-const gap = { segment: "000000010000000000000007", why: "is missing" } as const;
+const base = { completeTo: "2026-11-27T12:00:00.000Z" };
+const last = "000000010000000000000006";
+const whole = { last, gap: undefined };
+const holed = { last, gap: { segment: "000000010000000000000007", why: "is missing" } };
+const found = (replayed: Inspection["replayed"], sound = true): Inspection => ({
+  ...{ ...base, replayed, report: { ...report, sound }, last: undefined },
+});
 
 test("a restore fails if its ledger is not sound, or if its archive has a gap", () => {
-  const failed = (wal: string | undefined, some: Partial<Inspection>) =>
-    answerOf("/data", wal, { ...found, ...some }).failed;
-  expect([failed(undefined, {}), failed("/wal", {})]).toEqual([false, false]);
-  expect(failed(undefined, { report: { ...report, sound: false } })).toBe(true);
-  expect(failed("/wal", { gap })).toBe(true);
+  const failed = (wal: string | undefined, inspection: Inspection) => answerOf("/data", wal, inspection).failed;
+  expect([failed(undefined, found(undefined)), failed("/wal", found(whole))]).toEqual([false, false]);
+  expect(failed(undefined, found(undefined, false))).toBe(true);
+  expect(failed("/wal", found(holed))).toBe(true);
 });
 
 test("it says how far it reaches", () => {
-  const said = (wal: string | undefined, some: Partial<Inspection> = {}) =>
-    answerOf("/data", wal, { ...found, ...some }).prose.filter((line) =>
-      String(line).startsWith("Restored into /data."),
-    );
-  expect([...said(undefined), ...said("/wal"), ...said("/wal", { gap })]).toEqual([
+  const said = (wal: string | undefined, replayed: Inspection["replayed"]) =>
+    answerOf("/data", wal, found(replayed)).prose.filter((line) => String(line).startsWith("Restored into /data."));
+  expect([...said(undefined, undefined), ...said("/wal", whole), ...said("/wal", holed)]).toEqual([
     "Restored into /data. It contains everything that was confirmed before 2026-11-27T12:00:00.000Z, when the backup ended.",
-    "Restored into /data. It continues from the backup, which ended at 2026-11-27T12:00:00.000Z, to the end of the archive or to --until.",
+    "Restored into /data. It continues from the backup, which ended at 2026-11-27T12:00:00.000Z, to the end of the archive or to --until, in segment 000000010000000000000006.",
     "Restored into /data. The archive has a gap: 000000010000000000000007 is missing, and nothing after it is in this database.",
   ]);
+  expect(answerOf("/data", "/wal", found(holed)).json).toMatchObject({
+    ...{ last_segment: last, archive_lacks: "000000010000000000000007" },
+  });
 });

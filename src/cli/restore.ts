@@ -55,17 +55,18 @@ async function restoreInto(
   const dataDir = into ?? config.dataDir;
   const log = createLogger(config, 2);
   const report = reporter(showing);
-  const inspect = async (restored: Restored) => {
+  const inspect = async (restored: Restored): Promise<Inspection> => {
     report("the database is restored; verifying the ledger");
-    // No archiving: two databases restored from one backup must not write to the same archive.
-    const there = { ...config, dataDir: restored.dataDir, walArchive: undefined };
-    const foundation = await openFoundation(there, "command", log);
+    const found = { completeTo: restored.manifest.complete_to, replayed: restored.replayed };
+    return { ...found, ...(await verifyRestored(restored)) };
+  };
+  const verifyRestored = async ({ dataDir, manifest }: Restored): Promise<Verified> => {
+    // No archiving: a restored database must not write to the archive of the lost one.
+    const foundation = await openFoundation({ ...config, dataDir, walArchive: undefined }, "command", log);
     try {
-      const checkpoint = restored.manifest.ledger.heads.map(headOf);
-      const verified = await verifyShowing(foundation.database, checkpoint, showing);
+      const verified = await verifyShowing(foundation.database, manifest.ledger.heads.map(headOf), showing);
       const last = await readLastTime(foundation.database);
-      const { manifest, gap } = restored;
-      return { report: verified, last: last && formatInstant(last), completeTo: manifest.complete_to, gap };
+      return { report: verified, last: last && formatInstant(last) };
     } finally {
       await foundation.close();
     }
@@ -85,43 +86,47 @@ const displayOf = (showing: Showing): RestoreDisplay => ({
   replay: (work) => withProgress({ what: "replaying the WAL", ...showing }, work),
 });
 
-export interface Inspection {
+interface Verified {
   readonly report: VerifyReport;
   readonly last: string | undefined;
-  readonly completeTo: string;
-  readonly gap: Restored["gap"];
 }
 
+export type Inspection = Pick<Restored, "replayed"> & Verified & { readonly completeTo: string };
+
 /**
- * A restore succeeds even if the ledger is unsound or the archive has a gap, because there may be no better backup.
- * The exit code reports it.
+ * A restore succeeds even if the ledger is unsound or the archive has a gap, because there may be no better backup. The exit code reports it.
  */
 export function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {
-  const { report, last, completeTo, gap } = found;
+  const { completeTo, replayed } = found;
+  const place = {
+    ...{ data_dir: dataDir, complete_to: completeTo },
+    ...{ last_segment: replayed?.last, archive_lacks: replayed?.gap?.segment },
+  };
+  const reach = [`Restored into ${dataDir}. ${reachOf(wal, found)}`, ...(wal === undefined ? [] : [OWN_ARCHIVE])];
+  const { report, last } = found;
   const batches = report.heads.map(({ slot, n }) => `${slot}/${n}`).join(", ");
   return {
-    json: {
-      data_dir: dataDir,
-      complete_to: completeTo,
-      last_batch_at: last,
-      archive_lacks: gap?.segment,
-      verify: reportRecord(report),
-    },
+    json: { ...place, last_batch_at: last, verify: reportRecord(report) },
     prose: [
       ...reportLines(report, "The chains were compared with the chain heads in the backup."),
       "",
-      `Restored into ${dataDir}. ${reachOf(wal, found)}`,
+      ...reach,
       `The last batches are ${batches || "none"}; the latest was at ${last ?? "never"}.`,
-      "Clients disabled and keys revoked since then are valid again, and ref_ids used since then are unused: docs/backup.md.",
+      REVIVED,
     ],
-    failed: !report.sound || gap !== undefined,
+    failed: !report.sound || replayed?.gap !== undefined,
   };
 }
 
-function reachOf(wal: string | undefined, { completeTo, gap }: Inspection): string {
-  if (wal === undefined)
+const OWN_ARCHIVE = "Give it a PARBOOK_WAL_ARCHIVE of its own, and take a backup at once: docs/backup.md.";
+const REVIVED =
+  "Clients disabled and keys revoked since then are valid again, and ref_ids used since then are unused: docs/backup.md.";
+
+function reachOf(wal: string | undefined, { completeTo, replayed }: Inspection): string {
+  if (wal === undefined || replayed === undefined)
     return `It contains everything that was confirmed before ${completeTo}, when the backup ended.`;
+  const { last, gap } = replayed;
   if (gap !== undefined)
     return `The archive has a gap: ${gap.segment} ${gap.why}, and nothing after it is in this database.`;
-  return `It continues from the backup, which ended at ${completeTo}, to the end of the archive or to --until.`;
+  return `It continues from the backup, which ended at ${completeTo}, to the end of the archive or to --until, in segment ${last}.`;
 }

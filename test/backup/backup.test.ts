@@ -291,7 +291,7 @@ test("a restore names the missing or truncated segment of the archive", async ()
   await untilArchived(last);
   const lacks = async (into: string): Promise<Gap | undefined> => {
     const options = { backup: within("backup"), dataDir: within(into), walArchive: within("wal"), until: undefined };
-    return restoreBackup({ ...options, onProgress: () => undefined }, async ({ gap }) => gap);
+    return restoreBackup({ ...options, onProgress: () => undefined }, async ({ replayed }) => replayed?.gap);
   };
   // As when the `pg_wal` of a server was copied, which keeps old segments by names that come later.
   const later = join(within("wal"), last.replace(/.{4}$/, "FFFF"));

@@ -23,6 +23,7 @@
 import { resolve } from "node:path";
 import type { ClientConfig } from "pg";
 import { pause } from "../../std/pause.ts";
+import { archiveHistories, checkOwner } from "./backup/archive-owner.ts";
 import { archiving, prepareArchive } from "./backup/wal-archive.ts";
 import { findPackage, prepareBinaries } from "./binaries.ts";
 import {
@@ -111,12 +112,16 @@ async function startLocked(options: EmbeddedOptions, npmPackage: string, hold: D
   const exists = await hasCluster(directory);
   const user = await chooseServerUser(directory, exists);
   const binaries = await prepareBinaries(npmPackage, user);
-  if (walArchive !== undefined) await prepareArchive(walArchive, user);
+  if (walArchive !== undefined) {
+    await prepareArchive(walArchive, user);
+    await checkOwner(walArchive, exists ? cluster : undefined);
+  }
   const settings = { ...(walArchive === undefined ? {} : archiving(walArchive)), ...options.settings };
   await removeDrafts(directory);
   if (exists) {
     await checkVersion(directory, binaries);
     await stopLeftoverServer(cluster, clusterPath(hold.short), log);
+    if (walArchive !== undefined) await archiveHistories(walArchive, cluster, user);
   } else {
     log(`creating a new PostgreSQL ${binaries.major} database in ${cluster}`);
     await makeCluster(directory, binaries, user, { durable: settings.fsync !== "off" });

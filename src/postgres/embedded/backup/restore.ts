@@ -19,8 +19,9 @@ import { startEmbedded } from "../embedded.ts";
 import { EmbeddedError } from "../embedded-error.ts";
 import { stopServer } from "../processes.ts";
 import type { ServerUser } from "../program.ts";
+import { checkContinues, segmentsOf } from "./archive-owner.ts";
 import { type BackupFile, type Manifest, readManifest } from "./backup-manifest.ts";
-import { findGap, type Gap, listSegments, recovering, wrongSize } from "./wal-archive.ts";
+import { examineReplay, listSegments, type Replayed, recovering, wrongSize } from "./wal-archive.ts";
 
 export interface RestoreOptions {
   readonly backup: string;
@@ -51,8 +52,8 @@ const SHOWING_NOTHING: RestoreDisplay = {
 export interface Restored {
   readonly manifest: Manifest;
   readonly dataDir: string;
-  /** What ended the replay, if it is not the end of the archive. */
-  readonly gap: Gap | undefined;
+  /** With an archive. */
+  readonly replayed: Replayed | undefined;
 }
 
 const DRAFT_PREFIX = "restoring-";
@@ -78,8 +79,8 @@ export async function restoreBackup<Value>(
     const draft = join(dataDir, DRAFT_PREFIX + randomBytes(4).toString("hex"));
     await mkdir(draft, { mode: 0o700 });
     try {
-      const gap = await restoreInto(draft, manifest, options);
-      const value = await inspect({ manifest, dataDir: draft, gap });
+      const replayed = await restoreInto(draft, manifest, options);
+      const value = await inspect({ manifest, dataDir: draft, replayed });
       await moveIn(draft, dataDir);
       return value;
     } finally {
@@ -119,11 +120,12 @@ async function checkEmpty(dataDir: string): Promise<void> {
   throw new EmbeddedError(`${dataDir} is not empty (${found}): restore into an empty directory`);
 }
 
-/** @returns See `Restored.gap`. */
-async function restoreInto(draft: string, manifest: Manifest, options: RestoreOptions): Promise<Gap | undefined> {
+/** @returns See `Restored.replayed`. */
+async function restoreInto(draft: string, manifest: Manifest, options: RestoreOptions): Promise<Replayed | undefined> {
   const { backup, walArchive, until, onProgress, stopping, showing = SHOWING_NOTHING } = options;
   const user = await chooseServerUser(draft, false);
   const settings = await recovering(walArchive, until, user);
+  if (walArchive !== undefined) await checkContinues(walArchive, backup, manifest);
   const there = walArchive === undefined ? [] : await listSegments(walArchive);
   await showing.copy((listener) => copyBack(backup, draft, manifest, user, listener));
   // With this file the server runs archive recovery and starts a new timeline at its end, so that its WAL can never be
@@ -144,15 +146,12 @@ async function restoreInto(draft: string, manifest: Manifest, options: RestoreOp
     });
   stopping?.removeEventListener("abort", stopReplay);
   await server.stop();
-  // With `until`, the server fails if it cannot reach that time.
-  return walArchive === undefined || until !== undefined ? undefined : findGap(clusterPath(draft), walArchive, there);
+  return walArchive === undefined ? undefined : examineReplay(clusterPath(draft), walArchive, there, until);
 }
 
 /** Names the first segment behind the backup that has a wrong size: the server, which never gets it, cannot name it. */
 async function sayShort(manifest: Manifest, archive: string | undefined, there: readonly string[]): Promise<string> {
-  const [first = ""] = manifest.files
-    .flatMap(({ path }) => /^postgres\/pg_wal\/([0-9A-F]{24})$/.exec(path)?.[1] ?? [])
-    .sort();
+  const [first = ""] = segmentsOf(manifest);
   for (const segment of there.filter((name) => name >= first).sort()) {
     const wrong = archive && (await wrongSize(archive, segment));
     if (wrong !== undefined) return `. In the archive ${segment} ${wrong}`;

@@ -4,7 +4,15 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { archiving, findGap, type Gap, listSegments, prepareArchive, recovering } from "./wal-archive.ts";
+import {
+  archiving,
+  examineReplay,
+  type Gap,
+  listSegments,
+  prepareArchive,
+  type Replayed,
+  recovering,
+} from "./wal-archive.ts";
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 
@@ -17,8 +25,12 @@ type Kind = "own" | "recycled" | "cut";
 /** The history of a timeline that was begun within segment 10 of the first one. */
 const HISTORY = { name: "00000002.history", text: "1\t0/A000150\tno recovery target specified\n" };
 
-/** The gap of an archive whose replay has ended where the new timeline begins. */
-async function gapOf(archived: Readonly<Record<string, Kind>>, history = HISTORY): Promise<Gap | undefined> {
+/** What is found of an archive whose replay has ended where the new timeline begins. */
+async function replayOf(
+  archived: Readonly<Record<string, Kind>>,
+  history = HISTORY,
+  { histories = [], until }: { readonly histories?: readonly string[]; readonly until?: Date } = {},
+): Promise<Replayed> {
   const place = mkdtempSync(join(tmpdir(), "parbook-archive-"));
   onTestFinished(() => rmSync(place, { recursive: true }));
   const [cluster, archive] = [join(place, "cluster"), join(place, "archive")];
@@ -35,8 +47,11 @@ async function gapOf(archived: Readonly<Record<string, Kind>>, history = HISTORY
     writeFileSync(path, header);
     truncateSync(path, kind === "cut" ? 4_096 : SEGMENT_BYTES);
   }
-  return findGap(cluster, archive, await listSegments(archive));
+  for (const name of histories) writeFileSync(join(archive, name), "");
+  return examineReplay(cluster, archive, await listSegments(archive), until);
 }
+
+const gapOf = async (...given: Parameters<typeof replayOf>): Promise<Gap | undefined> => (await replayOf(...given)).gap;
 
 const [END, NEXT, LATER] = [named(10), named(11), named(12)];
 const OTHER_TIMELINE = LATER.replace(/^00000001/, "00000002");
@@ -47,7 +62,12 @@ test.each<[string, Readonly<Record<string, Kind>>, Gap | undefined]>([
   ["lacks it, and has later ones", { [NEXT]: "own" }, { segment: END, why: "is missing" }],
   ["lacks the next one, and has later ones", { [END]: "own", [LATER]: "own" }, { segment: NEXT, why: "is missing" }],
   ["has only old content by later names", { [END]: "own", [LATER]: "recycled" }, undefined],
-  ["has later ones of another timeline only", { [END]: "own", [OTHER_TIMELINE]: "own" }, undefined],
+  [
+    "has later ones of a timeline whose history it lacks",
+    { [END]: "own", [OTHER_TIMELINE]: "own" },
+    { segment: "00000002.history", why: "is missing" },
+  ],
+  ["has only old content by names of such a timeline", { [END]: "own", [OTHER_TIMELINE]: "recycled" }, undefined],
   ["ends with it, too short", { [END]: "cut" }, { segment: END, why: "has 4096 bytes instead of 16777216" }],
   [
     "ends with the next one, too short",
@@ -63,6 +83,26 @@ test.each<[string, Readonly<Record<string, Kind>>, Gap | undefined]>([
   ["has it and later ones, whole", { [END]: "own", [NEXT]: "own" }, { segment: END, why: "is damaged" }],
 ])("a replay ends within a segment, and the archive %s", async (_what, archived, gap) => {
   expect(await gapOf(archived)).toEqual(gap);
+});
+
+test("segments of a later timeline that was not followed are named, but not if a time was wanted and their history is there", async () => {
+  const archived = { [END]: "own", [OTHER_TIMELINE]: "own" } as const;
+  const until = new Date("2026-11-21T14:05:00Z");
+  const lacking = { segment: "00000002.history", why: "is missing" };
+  expect(await gapOf(archived, HISTORY, { until })).toEqual(lacking);
+  const histories = ["00000002.history"];
+  expect(await gapOf(archived, HISTORY, { histories, until })).toBe(undefined);
+  expect(await gapOf(archived, HISTORY, { histories })).toEqual({
+    ...{ segment: OTHER_TIMELINE, why: "is of a timeline that was not followed" },
+  });
+  // What comes behind that time is not wanted either.
+  expect(await gapOf({ [LATER]: "own" }, HISTORY, { until })).toBe(undefined);
+});
+
+test("the last segment of which something was replayed is known", async () => {
+  expect((await replayOf({})).last).toBe(END);
+  const atItsEnd = { ...HISTORY, text: "1\t0/A000000\tno recovery target specified\n" };
+  expect((await replayOf({}, atItsEnd)).last).toBe(named(9));
 });
 
 test("a restore of what was restored before ends where the last of its timelines begins, however far that is", async () => {

@@ -87,17 +87,55 @@ export interface Gap {
   readonly why: string;
 }
 
+/** How far a replay came. */
+export interface Replayed {
+  /** The last segment of which something was replayed. */
+  readonly last: string;
+  /** What ended the replay; undefined if it reached the end of the archive, or `until`. */
+  readonly gap: Gap | undefined;
+}
+
 /**
  * Finds the segment that ended the replay although the archive has later ones, or has it with a wrong size. The end of the
  * replay is where the server started its new timeline. A record that goes on in the next segment ends it in the one before.
+ * Segments of a later timeline are of a database restored before, which goes on there: the replay should have too.
  *
  * @param there The segments before the replay, since the archive may be growing.
- * @returns Undefined if the replay reached the end of the archive.
+ * @param until Given, the server fails if it cannot reach that time, and what is later is not wanted.
  */
-export async function findGap(cluster: string, archive: string, there: readonly string[]): Promise<Gap | undefined> {
-  const [timeline, last] = await endOfReplay(cluster);
-  const [end, next] = [segmentName(timeline, last), segmentName(timeline, last + 1n)];
-  const goesOn = await isAnyWritten(
+export async function examineReplay(
+  cluster: string,
+  archive: string,
+  there: readonly string[],
+  until: Date | undefined,
+): Promise<Replayed> {
+  const [timeline, place] = await endOfReplay(cluster);
+  const last = segmentName(timeline, (place - 1n) / SEGMENT_BYTES);
+  const branch = await findBranch(archive, timeline, there);
+  if (until !== undefined) return { last, gap: branch?.segment.endsWith(".history") ? branch : undefined };
+  return { last, gap: branch ?? (await findGap(archive, timeline, place / SEGMENT_BYTES, there)) };
+}
+
+/** The history of a later timeline, if it is missing; else the first segment of such a timeline. */
+async function findBranch(archive: string, timeline: bigint, there: readonly string[]): Promise<Gap | undefined> {
+  const segment = await findWritten(
+    archive,
+    there.filter((name) => timelineOf(name) > timeline),
+  );
+  if (segment === undefined) return undefined;
+  const history = `${segment.slice(0, 8)}.history`;
+  const isThere = (await readdir(archive)).includes(history);
+  return isThere ? { segment, why: "is of a timeline that was not followed" } : { segment: history, why: "is missing" };
+}
+
+async function findGap(
+  archive: string,
+  timeline: bigint,
+  number: bigint,
+  there: readonly string[],
+): Promise<Gap | undefined> {
+  const [end, next] = [segmentName(timeline, number), segmentName(timeline, number + 1n)];
+  const goesOn = await findWritten(
     archive,
     there.filter((name) => name.startsWith(end.slice(0, 8)) && name > end),
   );
@@ -109,7 +147,7 @@ export async function findGap(cluster: string, archive: string, there: readonly 
   return { segment: end, why: "is damaged" };
 }
 
-/** The timeline that was left, and the number of the segment. */
+/** The timeline that was left, and the place in its log. */
 async function endOfReplay(cluster: string): Promise<[bigint, bigint]> {
   const names = await withDirectoryIn(cluster, "pg_wal", (directory) => readdir(directory));
   const histories = names.filter((name) => name.endsWith(".history"));
@@ -118,7 +156,7 @@ async function endOfReplay(cluster: string): Promise<[bigint, bigint]> {
   const lines = history.toString("utf8").trim().split("\n");
   const [, timeline, high, low] = /^([0-9]+)\t([0-9A-F]+)\/([0-9A-F]+)\t/.exec(lines.at(-1) ?? "") ?? [];
   const place = (BigInt(`0x${must(high, "where it began")}`) << 32n) + BigInt(`0x${low}`);
-  return [BigInt(must(timeline, "which it left")), place / SEGMENT_BYTES];
+  return [BigInt(must(timeline, "which it left")), place];
 }
 
 function segmentName(timeline: bigint, number: bigint): string {
@@ -127,9 +165,10 @@ function segmentName(timeline: bigint, number: bigint): string {
 
 const hexadecimal = (part: bigint): string => part.toString(16).toUpperCase().padStart(8, "0");
 
-async function isAnyWritten(archive: string, names: readonly string[]): Promise<boolean> {
-  for (const name of names) if ((await headerOf(archive, name))?.isItsOwn) return true;
-  return false;
+/** The first of these that was written by its name. */
+async function findWritten(archive: string, names: readonly string[]): Promise<string | undefined> {
+  for (const name of [...names].sort()) if ((await headerOf(archive, name))?.isItsOwn) return name;
+  return undefined;
 }
 
 async function flawOf(archive: string, name: string): Promise<string | undefined> {
@@ -147,20 +186,34 @@ export async function wrongSize(archive: string, name: string): Promise<string |
 const sizeFlaw = (size: number): string | undefined =>
   size === Number(SEGMENT_BYTES) ? undefined : `has ${size} bytes instead of ${SEGMENT_BYTES}`;
 
+/** Of a segment or a history. */
+export const timelineOf = (name: string): bigint => BigInt(`0x${name.slice(0, 8)}`);
+
+/** Of a segment: how many of its size come before it. */
+export const segmentNumber = (name: string): bigint =>
+  BigInt(`0x${name.slice(8, 16)}`) * SEGMENTS_PER_NAME + BigInt(`0x${name.slice(16)}`);
+
+interface SegmentHeader {
+  readonly size: number;
+  readonly isItsOwn: boolean;
+  /** The identifier of the database. */
+  readonly system: bigint;
+}
+
 /**
- * The size of a segment, and whether the address in its first page header is that of its name (XLogPageHeaderData). A
+ * The size of a segment, and whether the address in its first page header is that of its name (XLogLongPageHeaderData). A
  * recycled segment copied from `pg_wal` has old content, and another address.
  */
-async function headerOf(archive: string, name: string): Promise<{ size: number; isItsOwn: boolean } | undefined> {
+export async function headerOf(archive: string, name: string): Promise<SegmentHeader | undefined> {
   const file = await open(join(archive, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
   // Removed in the meantime, by a cleanup of the archive.
   if (file === undefined) return undefined;
   try {
     const { size } = await file.stat();
-    const header = Buffer.alloc(16);
+    const header = Buffer.alloc(32);
     await file.read(header, 0, header.length, 0);
-    const place = (BigInt(`0x${name.slice(8, 16)}`) << 32n) + BigInt(`0x${name.slice(16)}`) * SEGMENT_BYTES;
-    return { size, isItsOwn: header.readBigUInt64LE(8) === place };
+    const isItsOwn = header.readBigUInt64LE(8) === segmentNumber(name) * SEGMENT_BYTES;
+    return { size, isItsOwn, system: header.readBigUInt64LE(24) };
   } finally {
     await file.close();
   }
