@@ -29,3 +29,22 @@ test("it says how far it reaches", () => {
     ...{ last_segment: last, archive_lacks: "000000010000000000000007" },
   });
 });
+
+test("what could not be verified is restored all the same, and the command says why and fails", () => {
+  const answer = answerOf("/data", "/wal", { ...base, replayed: whole, unverified: ["the disk is full", "at line 1"] });
+  expect(answer).toEqual({
+    json: {
+      ...{ data_dir: "/data", complete_to: base.completeTo, last_segment: last, archive_lacks: undefined },
+      not_verified: "the disk is full\nat line 1",
+    },
+    prose: [
+      "Restored into /data. It continues from the backup, which ended at 2026-11-27T12:00:00.000Z, to the end of the archive or to --until, in segment 000000010000000000000006.",
+      "Give it a PARBOOK_WAL_ARCHIVE of its own, and take a backup at once: docs/backup.md.",
+      "Restored, not verified: the disk is full",
+      "at line 1",
+      "Run parbook verify on /data.",
+      "Clients disabled and keys revoked since then are valid again, and ref_ids used since then are unused: docs/backup.md.",
+    ],
+    failed: true,
+  });
+});

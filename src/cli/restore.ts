@@ -12,6 +12,7 @@ import { headOf } from "./auditing/chain-heads.ts";
 import { reportLines, reportRecord, verifyShowing } from "./auditing/verify.ts";
 import { rejectExternal, reporter, type Showing, showingCopy } from "./backup.ts";
 import { addCommand, type CommandResult, commandConfig, setAction, WrongUsage } from "./command.ts";
+import { failureOf } from "./failure.ts";
 import { interruptible } from "./interruption.ts";
 import { withProgress } from "./progress.ts";
 
@@ -58,7 +59,12 @@ async function restoreInto(
   const inspect = async (restored: Restored): Promise<Inspection> => {
     report("the database is restored; verifying the ledger");
     const found = { completeTo: restored.manifest.complete_to, replayed: restored.replayed };
-    return { ...found, ...(await verifyRestored(restored)) };
+    try {
+      return { ...found, ...(await verifyRestored(restored)) };
+    } catch (error) {
+      if (showing.stopping?.aborted) throw error;
+      return { ...found, unverified: failureOf(error).lines };
+    }
   };
   const verifyRestored = async ({ dataDir, manifest }: Restored): Promise<Verified> => {
     // No archiving: a restored database must not write to the archive of the lost one.
@@ -91,10 +97,14 @@ interface Verified {
   readonly last: string | undefined;
 }
 
-export type Inspection = Pick<Restored, "replayed"> & Verified & { readonly completeTo: string };
+export type Inspection = Pick<Restored, "replayed"> & { readonly completeTo: string } & (
+    | Verified
+    | { readonly unverified: readonly string[] }
+  );
 
 /**
- * A restore succeeds even if the ledger is unsound or the archive has a gap, because there may be no better backup. The exit code reports it.
+ * A restore succeeds even if the ledger is unsound, could not be verified, or the archive has a gap, because there may be no
+ * better backup. The exit code reports it.
  */
 export function answerOf(dataDir: string, wal: string | undefined, found: Inspection): CommandResult {
   const { completeTo, replayed } = found;
@@ -103,6 +113,14 @@ export function answerOf(dataDir: string, wal: string | undefined, found: Inspec
     ...{ last_segment: replayed?.last, archive_lacks: replayed?.gap?.segment },
   };
   const reach = [`Restored into ${dataDir}. ${reachOf(wal, found)}`, ...(wal === undefined ? [] : [OWN_ARCHIVE])];
+  if ("unverified" in found) {
+    const [reason = "", ...more] = found.unverified;
+    return {
+      json: { ...place, not_verified: found.unverified.join("\n") },
+      prose: [...reach, `Restored, not verified: ${reason}`, ...more, `Run parbook verify on ${dataDir}.`, REVIVED],
+      failed: true,
+    };
+  }
   const { report, last } = found;
   const batches = report.heads.map(({ slot, n }) => `${slot}/${n}`).join(", ");
   return {

@@ -1,5 +1,14 @@
 /** What was restored is restored again: with archives, and without, from what is left of them. */
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -95,7 +104,7 @@ test("a database restored twice keeps what was answered between, whose archive t
   expect((await restore("fourth", both))?.gap).toEqual({ segment: "00000002.history", why: "is missing" });
 });
 
-test("a restored ledger does not start on the archive of the lost one", async () => {
+test("a restored ledger that cannot be verified is kept, and does not start on the archive of the lost one", async () => {
   const place = freshPlace();
   const within = (name: string): string => join(place, name);
   const customers = new BusyCustomers();
@@ -111,7 +120,24 @@ test("a restored ledger does not start on the archive of the lost one", async ()
   const { id } = (await answerOf(at("data"), "deposit", ...deposit)) as { id: string };
   await service.end("SIGTERM");
 
-  await answerOf(at("data"), "restore", within("backup"), "--into", within("restored"), "--wal", within("wal"));
+  // What of the ledger was noted cannot be read.
+  const file = join(within("backup"), "manifest.json");
+  const noted = readFileSync(file, "utf8");
+  const manifest = JSON.parse(noted);
+  manifest.ledger.heads[0].n = "many";
+  writeFileSync(file, JSON.stringify(manifest));
+  const restoring = ["restore", within("backup"), "--into", within("restored"), "--wal", within("wal")];
+  const { exitCode, stdout } = await parbook(at("data"), ...restoring, "--json");
+  expect([exitCode, JSON.parse(stdout)]).toEqual([
+    1,
+    {
+      ...{ data_dir: within("restored"), complete_to: manifest.complete_to },
+      last_segment: expect.stringMatching(/^00000001[0-9A-F]{16}$/),
+      not_verified: expect.stringContaining("Cannot convert many to a BigInt"),
+    },
+  ]);
+  writeFileSync(file, noted);
+
   const archived = readdirSync(within("wal")).sort();
   const onFormer = await parbook(at("restored"), "verify");
   expect([onFormer.exitCode, onFormer.stderr]).toEqual([

@@ -81,6 +81,8 @@ export async function restoreBackup<Value>(
     try {
       const replayed = await restoreInto(draft, manifest, options);
       const value = await inspect({ manifest, dataDir: draft, replayed });
+      // One whose end has failed may be running still.
+      await stopServer(clusterPath(draft));
       await moveIn(draft, dataDir);
       return value;
     } finally {
