@@ -34,6 +34,16 @@ test("what is spent besides is taken from the bucket that the request was taken 
   expect([remaining("a"), remaining("b"), buckets.take("another stranger", 0).taken]).toEqual([0, 1, false]);
 });
 
+test("what is spent besides by a key whose full bucket was deleted is taken from a new one of its own", () => {
+  const buckets = new Buckets(1, 10);
+  const full = buckets.take("a", 0).remaining;
+  const later = 1_000_000;
+  buckets.take("newcomer", later);
+  expect(buckets.size).toBe(1);
+  buckets.spend("a", later, 5);
+  expect([buckets.take("a", later).remaining, buckets.take("stranger", later).remaining]).toEqual([full - 5, full]);
+});
+
 test("buckets that are full again make room, a few with each newcomer", () => {
   const buckets = new Buckets(1, 1_000);
   for (let i = 0; i < 1_000; i += 1) buckets.take(`early ${i}`, 0);

@@ -23,16 +23,20 @@ export class Buckets {
 
   /** Takes tokens from the bucket of this key. */
   take(key: string, now: number, tokens = 1): Taking {
-    const place = this.#fullAt.has(key) || this.#makeRoom(now) ? key : SHARED;
+    const place = this.#placeOf(key, now);
     const taking = takeTokens(this.#fullAt.get(place) ?? FULL, this.#perSecond, now, tokens);
     this.#fullAt.set(place, taking.fullAt);
     return taking;
   }
 
-  /** Takes tokens from the bucket of this key for what has been done already, from which it took the first. */
+  /** Takes tokens from the bucket of this key for what has been done already: it may have become full since it took the first. */
   spend(key: string, now: number, tokens: number): void {
-    const place = this.#fullAt.has(key) ? key : SHARED;
+    const place = this.#placeOf(key, now);
     this.#fullAt.set(place, spendTokens(this.#fullAt.get(place) ?? FULL, this.#perSecond, now, tokens));
+  }
+
+  #placeOf(key: string, now: number): string {
+    return this.#fullAt.has(key) || this.#makeRoom(now) ? key : SHARED;
   }
 
   /** Deletes full buckets among the next few. @returns whether there is room for one more */
