@@ -1,7 +1,8 @@
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { ask, GRANT, problem, startToyApi, type ToyApi } from "../../../../test/support/http/toy-api.ts";
+import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../../test/support/http/toy-api.ts";
 import { until } from "../../../../test/support/until.ts";
-import { OutcomeUnknown } from "../../../postgres/database.ts";
+import { DatabaseAway, OutcomeUnknown } from "../../../postgres/database.ts";
+import type { Uuid } from "../../../std/id.ts";
 import type { Transfers } from "../../../transfers/transfers.ts";
 import { FairAdmission } from "../../../web/limits/fair-admission.ts";
 import type { Verify } from "../../access/guard.ts";
@@ -18,7 +19,7 @@ async function start(verify: Verify = async () => GRANT, writes?: FairAdmission)
   const admissions = { ...createAdmissions(), ...(writes && { writes }) };
   const begun: number[] = [];
   const ends: (() => void)[] = [];
-  const transfers: { move: Transfers["move"] } = {
+  const transfers: Pick<Transfers, "move"> & Partial<Pick<Transfers, "findExisting">> = {
     move: ({ refId }) => {
       begun.push(Number(refId));
       return new Promise((resolve) =>
@@ -158,6 +159,43 @@ test("an item that fails by a bug is UNKNOWN and logged, and the others are answ
   };
   const unknown = "it is not known whether this was done: check the outcome before you retry";
   expect(await bulk(2)).toMatchObject(problem(503, "Service Unavailable", unknown));
+});
+
+test("a bulk that is 503 says if one of its items may have been posted, whatever became of the first", async () => {
+  const { admissions, bulk, transfers } = await start();
+  const answerTo = (faults: readonly Error[]): Promise<Answer> => {
+    // The first one's turn does not come in time.
+    vi.spyOn(admissions.writes, "run").mockResolvedValueOnce(undefined);
+    onTestFinished(() => void vi.restoreAllMocks());
+    transfers.move = async ({ refId }) => {
+      throw faults[Number(refId) - 1];
+    };
+    return bulk(1 + faults.length);
+  };
+  const [away, cutOff] = [new DatabaseAway("away"), new OutcomeUnknown(new Error("cut off"))];
+  const unavailable = (detail: string): Answer =>
+    problem(503, "Service Unavailable", detail, { headers: { "retry-after": "1" } });
+  expect(await answerTo([])).toEqual(unavailable("the service is at capacity: too many requests are waiting"));
+  expect(await answerTo([away])).toEqual(unavailable("the database cannot be reached"));
+  const unknown = unavailable("it is not known whether this was done: check the outcome before you retry");
+  expect(await answerTo([away, cutOff])).toEqual(unknown);
+});
+
+test("items whose earlier transfers cannot be read are UNKNOWN, and what became of the others is told", async () => {
+  const { bulk, transfers } = await start();
+  transfers.move = async ({ refId }) =>
+    refId === "0"
+      ? { kind: "exists", id: profile(3) as Uuid }
+      : { kind: "rejected", rejection: { code: "unknown_asset", field: "asset", asset: "XYZ" } };
+  transfers.findExisting = async () => {
+    throw new DatabaseAway("away");
+  };
+  const { body: away } = problem(503, "Service Unavailable", "the database cannot be reached");
+  const { status, body } = await bulk(2);
+  expect([status, body]).toMatchObject([200, { counts: { ...COUNTS, unknown: 1, rejected: 1 } }]);
+  const [first] = (body as { items: unknown[] }).items;
+  expect(first).toEqual({ index: 0, ref_id: "0", status: "UNKNOWN", problem: away });
+  expect(await bulk(1)).toMatchObject({ status: 503, body: away });
 });
 
 test("items that do not get their turn in time are NOT_TRIED", async () => {

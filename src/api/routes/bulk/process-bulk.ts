@@ -1,6 +1,7 @@
 /** Processes a bulk: reads its items, has them executed as its mode says, and answers what became of each. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "../../../ledger/caller.ts";
+import { OutcomeUnknown } from "../../../postgres/database.ts";
 import { must } from "../../../std/assert.ts";
 import { TurnsOfWork } from "../../../std/turns-of-work.ts";
 import type { BulkItem, ItemOutcome, Transfers } from "../../../transfers/transfers.ts";
@@ -57,8 +58,17 @@ export async function processBulk(bulk: Bulk): Promise<BulkResult> {
   rejectRepeated(items);
   const endings = await process(bulk, items);
   const wasTried = endings.some(({ status, problem }) => status !== "UNKNOWN" && problem?.status !== 503);
-  if (!wasTried) throw endings[0]?.problem ?? unavailable("none of the items could be tried");
+  if (!wasTried) throw worstOf(endings)?.problem ?? unavailable("none of the items could be tried");
   return resultOf(bulk, items, endings);
+}
+
+/** What stands for all: who may have posted one must not read that nothing was done. */
+function worstOf(endings: readonly Ending[]): Ending | undefined {
+  return (
+    endings.find(({ problem }) => problem?.cause instanceof OutcomeUnknown) ??
+    endings.find(({ status }) => status === "UNKNOWN") ??
+    endings[0]
+  );
 }
 
 // Read ---------------------------------------------------------------------------------------------------------------
@@ -199,11 +209,16 @@ async function moveOne(
     if (outcome.kind === "done") return { status: "COMPLETED", transfer: transferBody(outcome.value) };
     return { status: "REJECTED", problem: problemOf(request, outcome.rejection, sent) };
   } catch (thrown) {
-    return { status: "UNKNOWN", problem: knownProblem(thrown, request) ?? bugIn(request, thrown) };
+    return unknown(request, thrown);
   }
 }
 
 const notTried = (why: string): Ending => ({ status: "NOT_TRIED", problem: unavailable(why) });
+
+const unknown = (request: FastifyRequest, thrown: unknown): Ending => ({
+  status: "UNKNOWN",
+  problem: knownProblem(thrown, request) ?? bugIn(request, thrown),
+});
 
 function bugIn(request: FastifyRequest, thrown: unknown): Problem {
   logOf(request).error({ err: thrown }, "item of a bulk failed: bug");
@@ -211,17 +226,30 @@ function bugIn(request: FastifyRequest, thrown: unknown): Problem {
 }
 
 /** Reads the transfers to which the ref_ids of items belong, all at once. */
-async function withTransfers({ transfers, request }: Bulk, endings: readonly (Ending | Taken)[]): Promise<Ending[]> {
+async function withTransfers(bulk: Bulk, endings: readonly (Ending | Taken)[]): Promise<Ending[]> {
   const taken = endings.flatMap((ending) => ("taken" in ending ? [ending.taken] : []));
-  const { customerId } = request.grant;
-  const existing = taken.length === 0 ? [] : await transfers.findExisting({ customerId, items: taken });
-  const remaining = existing.values();
+  const remaining = (await existingOf(bulk, taken)).values();
   return endings.map((ending) => {
     if (!("taken" in ending)) return ending;
-    const outcome = must(remaining.next().value, "each ref_id that is taken belongs to a transfer");
-    const problemOfItem = (why: DomainRejection): Problem => problemOf(request, why, ending.sent);
-    return endingOf(outcome, { mayExist: true, isDryRun: false, problemOf: problemOfItem });
+    const found = must(remaining.next().value, "each ref_id that is taken belongs to a transfer");
+    if ("status" in found) return found;
+    const problemOfItem = (why: DomainRejection): Problem => problemOf(bulk.request, why, ending.sent);
+    return endingOf(found, { mayExist: true, isDryRun: false, problemOf: problemOfItem });
   });
+}
+
+/** If they cannot be read they are UNKNOWN: the caller is told all the same what became of the other items. */
+async function existingOf(
+  { transfers, request }: Bulk,
+  items: readonly BulkItem[],
+): Promise<readonly (ItemOutcome | Ending)[]> {
+  if (items.length === 0) return [];
+  try {
+    return await transfers.findExisting({ customerId: request.grant.customerId, items });
+  } catch (thrown) {
+    const ending = unknown(request, thrown);
+    return items.map(() => ending);
+  }
 }
 
 // Answer -------------------------------------------------------------------------------------------------------------
