@@ -1,7 +1,7 @@
 import dns from "node:dns";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../test/support/free-port.ts";
 import { readCertificate } from "../../test/support/http/certificate.ts";
 import { until } from "../../test/support/until.ts";
+import { TrackedResponse } from "../web/connections/tracked-response.ts";
 import { readConfig } from "./config/config.ts";
 import { writeReadyFile } from "./data-directory.ts";
 import { checkPorts, close, gate, listen, listenAddressOf, ownAddress } from "./listening.ts";
@@ -173,6 +174,36 @@ test("closing finishes requests in flight, but does not wait for stalled clients
   expect(await (await slow).text()).toBe("finished");
   await closed;
   for (const socket of sockets) socket.destroy();
+});
+
+test("closing cuts off no response that is on its way, and ends each connection with its last one", async () => {
+  const server = fastify({ http: { ServerResponse: TrackedResponse } });
+  const page = "x".repeat(8 * 1024 * 1024);
+  const responses: ServerResponse[] = [];
+  server.server.on("request", (_, response) => void responses.push(response));
+  server.get("/page", async () => page);
+  server.get("/stream", (_, reply) => {
+    reply.hijack();
+    reply.raw.write("begun");
+  });
+  const port = await listen(server, OF_NODE);
+  const [unread, streamed] = ["/page", "/stream"].map((path) => {
+    const socket = connect(port, "127.0.0.1").pause();
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  }) as [Socket, Socket];
+  const responseTo = (path: string) => responses.find(({ req }) => req.url === path);
+  await until("one is complete, and one has begun", () => {
+    return responseTo("/page")?.writableEnded === true && responseTo("/stream")?.headersSent === true;
+  });
+  const closed = close(server, 60_000);
+  await until("the server no longer listens", () => !server.server.listening);
+  responseTo("/stream")?.end("ended");
+  await once(streamed.resume(), "close");
+  await once(unread.resume(), "close");
+  expect(unread.bytesRead).toBeGreaterThan(page.length);
+  await closed;
 });
 
 test("closing does not wait for connections whose TLS handshake does not end", async () => {

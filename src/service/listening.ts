@@ -5,6 +5,7 @@ import { createServer, Server } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Api } from "../api/server.ts";
+import { endOnceIdle } from "../web/connections/tracked-response.ts";
 import type { Config } from "./config/config.ts";
 import { findServiceProcess } from "./data-directory.ts";
 import { StartupError } from "./startup-error.ts";
@@ -85,13 +86,21 @@ const accepted = new WeakMap<Server, Set<Socket>>();
 
 function followConnections(server: Server): void {
   const sockets = new Set<Socket>();
+  let isClosing = false;
   accepted.set(server, sockets);
   const follow = (socket: Socket): void => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
+    if (isClosing) endOnceIdle(socket);
   };
   server.on("connection", follow);
   server.on("secureConnection", follow);
+  // Node calls this once, when it stops listening. Its own cuts off responses that are on their way, and a connection whose
+  // response ends a moment later would stay open, as its caller was told that it may.
+  server.closeIdleConnections = () => {
+    isClosing = true;
+    for (const socket of sockets) endOnceIdle(socket);
+  };
 }
 
 /**

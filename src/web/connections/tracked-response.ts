@@ -11,6 +11,8 @@ interface Connection {
   newest: ServerResponse | undefined;
   /** Responses that are not completely sent, on a connection that is still open. */
   readonly unanswered: Set<ServerResponse>;
+  /** Whether it ends once all its requests have been answered. */
+  endsOnceIdle: boolean;
 }
 
 const connections = new WeakMap<Socket, Connection>();
@@ -27,12 +29,15 @@ export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> 
     const connection = connections.get(request.socket) ?? tracked(request.socket);
     connection.newest = this;
     connection.unanswered.add(this);
-    this.once("close", () => connection.unanswered.delete(this));
+    this.once("close", () => {
+      connection.unanswered.delete(this);
+      if (connection.endsOnceIdle) endIfIdle(request.socket);
+    });
   }
 }
 
 function tracked(socket: Socket): Connection {
-  const connection: Connection = { newest: undefined, unanswered: new Set() };
+  const connection: Connection = { newest: undefined, unanswered: new Set(), endsOnceIdle: false };
   connections.set(socket, connection);
   // Later than Node: 24 closes all of them itself.
   socket.once("close", () => setImmediate(closeUnanswered, connection));
@@ -82,6 +87,20 @@ export function isPipelined(response: ServerResponse): boolean {
 export function isIdle(socket: Socket): boolean {
   const response = connections.get(socket)?.newest;
   return response === undefined || (response.closed && response.req.complete);
+}
+
+/**
+ * Ends a connection once all its requests have been answered, and their responses have left. One that has had no request may
+ * still send its first.
+ */
+export function endOnceIdle(socket: Socket): void {
+  const connection = connections.get(socket) ?? tracked(socket);
+  connection.endsOnceIdle = true;
+  if (connection.newest !== undefined) endIfIdle(socket);
+}
+
+function endIfIdle(socket: Socket): void {
+  if (isIdle(socket)) socket.destroySoon();
 }
 
 /** Whether no complete request of a connection is unanswered. */
