@@ -244,6 +244,8 @@ function prepareBulks(
 ): BulkAdmission {
   const bulkAdmission = new BulkAdmission(writes, admitMoreBy(limiter));
   api.decorate("bulkAdmission", bulkAdmission);
+  // Before all others: a rejection may be delayed.
+  api.addHook("onSend", bulkAdmission.leave);
   api.decorate("problemBodyOf", (request: FastifyRequest, problem: Problem) =>
     problemBody(problem, { baseUrl: baseUrl(), requestId: request.id, dialect }),
   );

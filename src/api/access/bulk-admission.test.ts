@@ -1,7 +1,12 @@
+import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Type } from "typebox";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { type Answer, ask, GRANT, problem, startToyApi, type ToyApi } from "../../../test/support/http/toy-api.ts";
 import { until } from "../../../test/support/until.ts";
+import { createUnsentResponses, UnsentResponses } from "../../web/connections/unsent-responses.ts";
 import { RateLimiter } from "../../web/limits/rate-limiter.ts";
 import { DEFAULT_RATES } from "../../web/limits/rates.ts";
 
@@ -13,8 +18,15 @@ afterEach(() => {
   return toy.close();
 });
 
+const MIB = 1_048_576;
+/** More than the buffers of two sockets hold. */
+const LONG = Array(100).fill("x".repeat(0.08 * MIB));
+/** Bodies of the bulks that are answered so. */
+let bodies: WeakRef<object>[];
+
 /** A toy with a bulk route, whose handler waits for `finish`. A token is its customer's id. */
-async function start(): Promise<void> {
+async function start(answers = createUnsentResponses()): Promise<void> {
+  bodies = [];
   running = [];
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
@@ -29,6 +41,11 @@ async function start(): Promise<void> {
         await finished;
         return {};
       });
+      const items = { 200: Type.Object({ items: Type.Array(Type.String()) }) };
+      api.post("/long", { config, schema: { hide: true, response: items } }, async (request) => {
+        bodies.push(new WeakRef(request.body as object));
+        return { items: LONG };
+      });
       api.post("/command", { config, schema: { hide: true } }, async (request) => {
         const work = async () => {
           running.push(request.grant.customerId);
@@ -39,6 +56,7 @@ async function start(): Promise<void> {
       });
     },
     {
+      answers,
       limiter: new RateLimiter({ ...DEFAULT_RATES, rest: 4 }, { now: () => 1_000_000 }),
       verify: async (token) => ({ ...GRANT, customerId: token as never, clientId: `client of ${token}` }),
     },
@@ -141,6 +159,59 @@ test("a caller has four bulks from the head to the response, and more wait befor
   expect(admitted()).toHaveLength(4);
   first?.write('{"items":[]}');
   await until("the fifth may, too", () => admitted().length === 5);
+});
+
+test("bulks whose responses are not read have no places; of their bodies nothing is kept, and the responses are bounded", async () => {
+  const ofClients = new UnsentResponses({ most: 84 * MIB, graceMs: 60_000, bytesPerSecond: 1 });
+  await start({ ...createUnsentResponses(), ofClients });
+  finish();
+  const { hostname, port } = new URL(toy.url);
+  const json = JSON.stringify({ items: ["first"] });
+  const head = ["POST /long HTTP/1.1", "Host: toy", "Authorization: Bearer acme", "Content-Type: application/json"];
+  const whole = [...head, `Content-Length: ${json.length}`, "", json].join("\r\n");
+  const bytes = JSON.stringify({ items: LONG }).length;
+  // Of the room for ten a caller that is alone may have five.
+  for (let unread = 1; unread <= 5; unread += 1) {
+    const deaf = connect(Number(port), hostname)
+      .on("error", () => undefined)
+      .pause();
+    onTestFinished(() => void deaf.destroy());
+    deaf.write(whole);
+    await until("its response waits", () => ofClients.bytes === unread * bytes);
+  }
+  expect((await bulk("acme")).status).toBe(200);
+  const unread = problem(503, "Service Unavailable", "too many responses are waiting to be read");
+  const another = await ask(toy, "/long", { method: "POST", token: "acme", json: { items: ["sixth"] } });
+  expect([another.status, another.body, ofClients.bytes]).toEqual([503, unread.body, 5 * bytes]);
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  await until("the bodies are collected", () => {
+    collect();
+    return bodies.every((body) => body.deref() === undefined);
+  });
+  expect(bodies).toHaveLength(6);
+});
+
+test("bulks that are rejected behind a response that is not read have no places", async () => {
+  await start();
+  finish();
+  const { hostname, port } = new URL(toy.url);
+  const post = (path: string, json: string): string =>
+    [
+      ...[`POST ${path} HTTP/1.1`, "Host: toy", "Authorization: Bearer acme", "Content-Type: application/json"],
+      ...[`Content-Length: ${json.length}`, "", json],
+    ].join("\r\n");
+  const deaf = connect(Number(port), hostname)
+    .on("error", () => undefined)
+    .pause();
+  onTestFinished(() => void deaf.destroy());
+  const responses: ServerResponse[] = [];
+  toy.api.server.on("request", (_, response) => void responses.push(response));
+  deaf.write(post("/long", "{}") + post("/bulk", "no JSON").repeat(4));
+  await until("all have been answered, as far as they can be", () => {
+    return responses.filter(({ writableEnded }) => writableEnded).length === 5;
+  });
+  expect((await bulk("acme")).status).toBe(200);
 });
 
 test("so many bulks of a caller wait, and one more is 503", async () => {

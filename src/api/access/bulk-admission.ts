@@ -1,10 +1,12 @@
 /**
- * Admission of bulk requests, which are large. A bulk has a place from its head to its response, so that the bodies in
- * memory are bounded; few are parsed and processed at a time. Each item of an independent bulk is then admitted like a
- * write of its own, and a bulk that is one command waits for its turn among such.
+ * Admission of bulk requests, which are large. A bulk has a place from its head until its response is made, so that the
+ * bodies in memory are bounded; few are parsed and processed at a time. From there on its response is all that is kept
+ * (`boundResponses`): who reads it slowly holds up nobody. Each item of an independent bulk is admitted like a write of its
+ * own, and a bulk that is one command waits for its turn among such.
  */
-import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from "fastify";
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler, onSendHookHandler } from "fastify";
 import { must } from "../../std/assert.ts";
+import { onceClosed } from "../../web/connections/tracked-response.ts";
 import { FairAdmission } from "../../web/limits/fair-admission.ts";
 import { callerHasGone, unavailable } from "../problems/problems.ts";
 import { callerOf } from "./guard.ts";
@@ -20,9 +22,9 @@ declare module "fastify" {
   }
 }
 
-/** From the head to the response: 64 MiB of bodies. A caller with slow bodies holds up only itself. */
+/** From the head until the response is made: 64 MiB of bodies. A caller with slow bodies holds up only itself. */
 const ARRIVING = { most: 128, atOnce: 64, alone: 4, share: 4, shortQueue: 16, expectedMs: 2_000, maxWaitMs: 5_000 };
-/** From parsing to the response. A body of 1 MiB takes some 10 MB once it is parsed. */
+/** From parsing until the response is made. A body of 1 MiB takes some 10 MB once it is parsed. */
 const PROCESSING = { most: 64, atOnce: 16, alone: 4, share: 4, shortQueue: 16, expectedMs: 2_000, maxWaitMs: 5_000 };
 /** Bulks that are one command each. One of 1,000 transfers takes as long as several batches of single ones. */
 const COMMANDS = { most: 16, atOnce: 2, alone: 2, share: 1, shortQueue: 4, expectedMs: 2_000, maxWaitMs: 5_000 };
@@ -31,11 +33,13 @@ export const ITEMS_WAITING = 32;
 /** Bytes of a body that count as a request, before it is parsed. */
 const COUNTED_AS_ONE = 1_024;
 
-/** A bulk that has its place. */
+/** A bulk that has its place, or waits for it. */
 interface Arrived {
   readonly reply: FastifyReply;
   /** As how many requests the rate limit has counted it. */
   counted: number;
+  /** Each gives one of its places back. */
+  readonly leave: (() => void)[];
 }
 
 export class BulkAdmission {
@@ -53,14 +57,23 @@ export class BulkAdmission {
 
   /** The hook of a bulk route, before the body is read. @throws Problem 503 */
   readonly arrive: onRequestAsyncHookHandler = async (request, reply) => {
-    await this.#hold(this.#arriving, request, reply);
-    this.#arrived.set(request, { reply, counted: 1 });
+    const arrived: Arrived = { reply, counted: 1, leave: [] };
+    this.#arrived.set(request, arrived);
+    onceClosed(reply.raw, () => leaveAll(arrived));
+    await this.#enter(this.#arriving, request, arrived);
+  };
+
+  /** The hook of a response that has been made. */
+  readonly leave: onSendHookHandler = (request, _reply, _payload, done) => {
+    const arrived = this.#arrived.get(request);
+    if (arrived !== undefined) leaveAll(arrived);
+    done();
   };
 
   /** Counts a body against the rate limit, and waits until it may be parsed. @throws Problem 429, 503 */
   async parse(request: FastifyRequest, bytes: number): Promise<void> {
     this.#count(request, Math.ceil(bytes / COUNTED_AS_ONE));
-    await this.#hold(this.#processing, request, this.#arrivedOf(request).reply);
+    await this.#enter(this.#processing, request, this.#arrivedOf(request));
   }
 
   /** Counts each item as a request. @throws Problem 429 */
@@ -85,14 +98,11 @@ export class BulkAdmission {
     return values;
   }
 
-  /** Takes a place until the response is sent or the connection is closed. */
-  async #hold(turnstile: FairAdmission, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+  /** Takes a place until the response is made or the connection is closed. */
+  async #enter(turnstile: FairAdmission, request: FastifyRequest, { reply, leave }: Arrived): Promise<void> {
     const caller = callerOf(request);
     if (!(await turnstile.enter(caller))) throw tooManyBulks();
-    if (!raw.destroyed && !raw.writableFinished) {
-      raw.once("close", () => turnstile.leave(caller));
-      return;
-    }
+    if (!reply.raw.destroyed) return void leave.push(() => turnstile.leave(caller));
     turnstile.leave(caller);
     throw callerHasGone();
   }
@@ -107,6 +117,10 @@ export class BulkAdmission {
   #arrivedOf(request: FastifyRequest): Arrived {
     return must(this.#arrived.get(request), "a bulk has its place before its body is read");
   }
+}
+
+function leaveAll({ leave }: Arrived): void {
+  for (const leaveOne of leave.splice(0)) leaveOne();
 }
 
 const tooManyBulks = () => unavailable("the service is at capacity: too many bulks are waiting");

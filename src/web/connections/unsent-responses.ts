@@ -155,6 +155,8 @@ export function boundResponses(
   { all, groupOf: answersOf, callerOf, rejection, checkEveryMs = CHECK_EVERY_MS, onCutOff = () => undefined }: Bounding,
 ): void {
   server.addHook("onSend", (request, reply, payload, done) => {
+    // The response is all that is kept of a request until it is read: the values of a body take many times its bytes.
+    request.body = undefined;
     const bytes = sizeOf(payload);
     const { socket } = request.raw;
     // A request that was not sent over a connection has none.
