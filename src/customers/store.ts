@@ -93,7 +93,15 @@ export interface Owners {
   readonly nicknames: ReadonlyMap<string, string>;
   /** The same of the profiles with nicknames that look the same: of new profiles only. */
   readonly lookalikes: ReadonlyMap<string, string>;
+  /**
+   * By the ids that follow from the names of new customers and profiles: those whose names are the same but for case, width or
+   * ligatures.
+   */
+  readonly variants: ReadonlyMap<string, string>;
 }
+
+/** SQL: equal for names that a person may take for the same. */
+const likenessOf = (name: string): string => `lower(normalize(${name}, nfkc))`;
 
 /** An earlier version stored the names of bootstrap files as they were written: they are compared in the form NFC. */
 export async function findOwners(database: Queryable, named: Named): Promise<Owners> {
@@ -124,7 +132,20 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
                             and normalize(taken.ref_id, nfc) = normalize(wanted.nickname, nfc)
       where not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
         and not exists (select from claim
-                         where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))`,
+                         where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))
+     union all
+     select 'variant', wanted.id::text, taken.id
+       from unnest($6::uuid[], $7::text[], $8::uuid[], $9::boolean[]) as wanted(customer_id, nickname, id, is_by_id)
+            join claim taken on (taken.customer_id, taken.kind) = (wanted.customer_id, 'nickname')
+                            and ${likenessOf("taken.ref_id")} = ${likenessOf("wanted.nickname")}
+      where not wanted.is_by_id and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
+        and not exists (select from claim
+                         where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))
+     union all
+     select 'variant', named.id::text, taken.id
+       from unnest($3::uuid[], $4::text[], $5::boolean[]) as named(id, name, is_by_name)
+            join customer taken on ${likenessOf("taken.name")} = ${likenessOf("named.name")}
+      where named.is_by_name and not exists (select from customer where id = named.id)`,
     [
       ...[clients, profiles, customers.map(({ id }) => id), customers.map(({ name }) => name)],
       customers.map(({ isByName }) => isByName),
@@ -141,5 +162,6 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
     names: ownersOf("name"),
     nicknames: ownersOf("nickname"),
     lookalikes: ownersOf("lookalike"),
+    variants: ownersOf("variant"),
   };
 }

@@ -283,6 +283,35 @@ test("a profile gets its opening balance once, however the accents of its nickna
   await service.close();
 });
 
+test("who corrects the case of a name in a bootstrap file makes no second customer or profile, unless it has an id", async () => {
+  const acme = { name: "Acme", profiles: [{ nickname: "treasury", balances: { USD: "5" } }] };
+  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [acme] }) });
+  const parts = { ...service.service.core, ...service.service };
+  const apply = async (customer: object) =>
+    applyBootstrap(parts, await readBootstrapFile(await bootstrapFile({ customers: [customer] })));
+  const balances = () =>
+    service.db.owner.rows("select available from account where house is null and asset = 'USD' order by available");
+  const customerId = idOf("customer", "Acme");
+  const almost = (id: string) =>
+    `${id} is called almost so: give the entry that id, or one of its own if it is another`;
+  await expect(apply({ ...acme, name: "ACME" })).rejects.toThrow(
+    `the bootstrap file cannot be applied:\n  customer "ACME": ${almost(customerId)}`,
+  );
+  const desk = { nickname: "Treasury", balances: { USD: "7" } };
+  await expect(apply({ ...acme, profiles: [desk] })).rejects.toThrow(
+    `the bootstrap file cannot be applied:\n  profile "Treasury": ${almost(idOf("profile", customerId, "treasury"))}`,
+  );
+  expect(await balances()).toEqual([{ available: "5" }]);
+  await apply({ ...acme, profiles: [{ ...desk, id: idOf("profile", customerId, "treasury") }] });
+  await apply({ ...acme, name: "ACME", id: customerId });
+  expect(await balances()).toEqual([{ available: "5" }]);
+  await apply({ ...acme, profiles: [{ ...desk, id: PROFILE }] });
+  await apply({ name: "ACME", id: CUSTOMER, profiles: [{ nickname: "desk", balances: { USD: "9" } }] });
+  expect(await balances()).toEqual([{ available: "5" }, { available: "7" }, { available: "9" }]);
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
 test("a bootstrap file that names something twice is rejected: of two opening balances one would be lost", async () => {
   const client = { client_id: "acme", client_secret: "a secret", scopes: ["*"] };
   const profiles = [

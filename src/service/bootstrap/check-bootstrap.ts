@@ -79,7 +79,9 @@ export async function checkBootstrap(
       ...(otherName === name
         ? []
         : [`  customer ${JSON.stringify(name)}: its id ${customerId} is that of ${JSON.stringify(otherName)} too`]),
-      ...(isTaken ? [`  customer ${JSON.stringify(name)}: another customer ${where} has this name`] : []),
+      ...(isTaken
+        ? [`  customer ${JSON.stringify(name)}: another customer ${where} has this name`]
+        : variantFaults(`customer ${JSON.stringify(name)}`, stored.variants.get(customerId))),
       ...(customer.clients ?? []).flatMap((entry) =>
         clientFaults(entry, isRepeated("client", entry.client_id), isOthers(owners.clients, entry.client_id)),
       ),
@@ -122,7 +124,7 @@ function repeatedIn(
 function nicknameFaults(
   profileId: string,
   { id, nickname }: ProfileEntry,
-  { profiles, nicknames, lookalikes }: Owners,
+  { profiles, nicknames, lookalikes, variants }: Owners,
 ): string[] {
   if (profiles.has(profileId)) return [];
   const profile = `  profile ${JSON.stringify(nickname)}:`;
@@ -135,7 +137,13 @@ function nicknameFaults(
     ];
   return id !== undefined && nickname === "default"
     ? [`${profile} so is the DEFAULT profile called, which has an id of its own`]
-    : [];
+    : variantFaults(`profile ${JSON.stringify(nickname)}`, variants.get(profileId));
+}
+
+/** Who corrects a letter in the file means the one that is there, and opening balances are made once. */
+function variantFaults(what: string, other: string | undefined): string[] {
+  if (other === undefined) return [];
+  return [`  ${what}: ${other} is called almost so: give the entry that id, or one of its own if it is another`];
 }
 
 function clientFaults({ client_id: id, scopes }: ClientEntry, isRepeated: boolean, isOthers: boolean): string[] {
