@@ -1346,7 +1346,7 @@ create table webhook_secret (
   constraint public_key_of_v1a check ((public_key is not null) = (kind = 'v1a'))
 );
 comment on table webhook_secret is
-  'What webhooks sign with, and what they show to their receivers. Two of a kind that signs while it is rotated. '
+  'What webhooks sign with, and what they show to their receivers. Up to four of a kind that signs while it is rotated. '
   'Removed when it has expired.';
 comment on column webhook_secret.webhook_id is 'Whose it is.';
 comment on column webhook_secret.kind is

@@ -1262,8 +1262,8 @@ CREATE INDEX webhook_disabled_by_service ON public.webhook USING btree (disabled
 CREATE UNIQUE INDEX webhook_name ON public.webhook USING btree (customer_id, name) WHERE (deleted_at IS NULL);
 grant select, insert, update on webhook to service;
 
--- What webhooks sign with, and what they show to their receivers. Two of a kind that signs while it is rotated. Removed
--- when it has expired.
+-- What webhooks sign with, and what they show to their receivers. Up to four of a kind that signs while it is rotated.
+-- Removed when it has expired.
 create table webhook_secret (
   id uuid not null,
   -- Whose it is.

@@ -140,7 +140,9 @@ export class Database implements Queryable {
   #primary = { timeline: 0, history: "" };
 
   constructor(options: DatabaseOptions) {
-    this.#connection = { ...options.connection, types: TYPES };
+    // A statement of any time would else wait for days for a server that has gone without a word.
+    const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+    this.#connection = { ...keepAlive, ...options.connection, types: TYPES };
     this.#pool = this.#openPool(options, options.maxConnections);
     this.#committing = this.#openPool(options, Math.min(MAX_COMMITTING, options.maxConnections));
   }

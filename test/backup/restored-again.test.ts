@@ -86,6 +86,9 @@ test("a database restored twice keeps what was answered between, whose archive t
   // It is its own at the next start too.
   await (await start("second", own)).stop();
   await expect(start("first", own)).rejects.toThrow(`the WAL archive ${own} has 00000002`);
+  // Restored anew, and as far: only what it has written tells it from the other one.
+  await restore("another", former);
+  await expect(start("another", own)).rejects.toThrow(`the WAL archive ${own} has 00000002`);
 
   // Before the restored database had a backup of its own, the two archives together have all.
   mkdirSync(both, { mode: 0o755 });

@@ -1,5 +1,5 @@
 /** Which archives a database takes, and which a restore. */
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -22,16 +22,20 @@ const history = (timeline: number): string => `0000000${timeline}.history`;
 /** The files of an archive. Segments are of the database with this identifier. */
 function archiveOf(place: string, names: readonly string[], system = OWN_SYSTEM): string {
   const archive = mkdtempSync(join(place, "wal-"));
-  for (const name of names) {
-    const header = Buffer.alloc(32);
-    header.writeBigUInt64LE(BigInt(Number(name[23] ?? 0) * SEGMENT_BYTES), 8);
-    header.writeBigUInt64LE(system, 24);
-    writeFileSync(join(archive, name), header);
-    truncateSync(join(archive, name), SEGMENT_BYTES);
-  }
+  for (const name of names) writeSegment(archive, name, system);
   return archive;
 }
 
+/** @param content Its last byte. */
+function writeSegment(directory: string, name: string, system = OWN_SYSTEM, content = 0): void {
+  const segment = Buffer.alloc(name.endsWith(".history") ? 32 : SEGMENT_BYTES);
+  segment.writeBigUInt64LE(BigInt(Number(name[23] ?? 0) * SEGMENT_BYTES), 8);
+  segment.writeBigUInt64LE(system, 24);
+  segment.writeUInt8(content, segment.length - 1);
+  writeFileSync(join(directory, name), segment, { mode: 0o600 });
+}
+
+/** A database that has come to segment 6 of its timeline. */
 function clusterOf(place: string, histories: readonly string[] = []): string {
   const cluster = join(mkdtempSync(join(place, "data-")), "postgres");
   for (const below of ["", "pg_wal", "global"]) mkdirSync(join(cluster, below));
@@ -39,6 +43,8 @@ function clusterOf(place: string, histories: readonly string[] = []): string {
   control.writeBigUInt64LE(OWN_SYSTEM);
   writeFileSync(join(cluster, "global/pg_control"), control, { mode: 0o600 });
   for (const name of histories) writeFileSync(join(cluster, "pg_wal", name), "", { mode: 0o600 });
+  const timeline = Number(histories.at(-1)?.[7] ?? 1);
+  for (const number of [5, 6]) writeSegment(join(cluster, "pg_wal"), named(timeline, number));
   return cluster;
 }
 
@@ -64,6 +70,22 @@ test.each<[string, readonly string[], readonly string[], string | undefined]>([
     foreign &&
       `the WAL archive ${archive} has ${foreign}, which is of another database, or of this one before a restore: set PARBOOK_WAL_ARCHIVE to a new directory, and take a backup at once (docs/backup.md)`,
   );
+});
+
+test("an archive that is ahead of a database, or differs from it, is of another one that was restored from the same backup", async () => {
+  const place = freshPlace();
+  const cluster = clusterOf(place, [history(2)]);
+  const check = (archive: string) => checkOwner(archive, cluster).catch((error: Error) => error.message);
+  expect(await check(archiveOf(place, [named(2, 5), named(2, 6)]))).toBe(undefined);
+  expect(await check(archiveOf(place, [named(2, 7)]))).toContain(
+    `has ${named(2, 7)}, which is of another database, or`,
+  );
+  // A recycled one, as in a copy of `pg_wal`, has another address in it.
+  const copied = archiveOf(place, [named(2, 6)]);
+  renameSync(join(archiveOf(place, [named(2, 3)]), named(2, 3)), join(copied, named(2, 9)));
+  expect(await check(copied)).toBe(undefined);
+  writeSegment(copied, named(2, 6), OWN_SYSTEM, 1);
+  expect(await check(copied)).toContain(`has ${named(2, 6)}, which is of another database, or`);
 });
 
 test("an archive of another database is known by its identifier, and a new database takes only an empty one", async () => {

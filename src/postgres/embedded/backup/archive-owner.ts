@@ -13,6 +13,7 @@ import { headerOf, listSegments, segmentNumber, timelineOf } from "./wal-archive
 
 const CONTROL = "global/pg_control";
 const CONTROL_BYTES = 8_192;
+const SEGMENT_BYTES = 16 * 1024 * 1024;
 
 /**
  * Rejects an archive with files that this database has not written, before a server adds to it.
@@ -24,7 +25,10 @@ export async function checkOwner(archive: string, cluster: string | undefined): 
   const names = (await readdir(archive)).filter((name) => /^[0-9A-F]{24}$|^[0-9A-F]{8}\.history$/.test(name)).sort();
   const isForeign = (name: string): boolean =>
     own === undefined || (name.endsWith(".history") ? timelineOf(name) > own : timelineOf(name) !== own);
-  const foreign = names.find(isForeign) ?? (cluster && (await findForeign(archive, await systemOf(cluster), names)));
+  const foreign =
+    names.find(isForeign) ??
+    (cluster &&
+      ((await findForeign(archive, await systemOf(cluster), names)) ?? (await findAhead(archive, cluster, names))));
   if (foreign === undefined) return;
   throw new EmbeddedError(
     `the WAL archive ${archive} has ${foreign}, which is of another database, or of this one before a restore: set PARBOOK_WAL_ARCHIVE to a new directory, and take a backup at once (docs/backup.md)`,
@@ -53,7 +57,7 @@ done
 
 /**
  * Rejects an archive that cannot be the one of this backup: the segment before the backup's first one is complete when the
- * backup begins, and a database that archives has archived it, or a later one, when the backup ends.
+ * backup begins, and is in the archive soon, or a later one is.
  *
  * @throws EmbeddedError
  */
@@ -76,10 +80,30 @@ export function segmentsOf({ files }: Manifest): string[] {
 
 /** Names the last segment, if it is of another database. Those before it are of the same one. */
 async function findForeign(archive: string, system: bigint, names: readonly string[]): Promise<string | undefined> {
-  for (const name of names.filter((one) => !one.endsWith(".history")).reverse()) {
-    const header = await headerOf(archive, name);
-    if (header?.isItsOwn) return header.system === system ? undefined : name;
-  }
+  const last = await lastWritten(archive, names);
+  return last === undefined || (await headerOf(archive, last))?.system === system ? undefined : last;
+}
+
+/**
+ * Names the archive's last segment, if this database has not come as far, or has another one there: what was restored twice
+ * from one backup has the same identifier and timeline both times.
+ */
+async function findAhead(archive: string, cluster: string, names: readonly string[]): Promise<string | undefined> {
+  const archived = await lastWritten(archive, names);
+  if (archived === undefined) return undefined;
+  const last = await withDirectoryIn(cluster, "pg_wal", async (directory) => {
+    const segments = (await listSegments(directory)).filter((name) => timelineOf(name) === timelineOf(archived));
+    return lastWritten(directory, segments.sort());
+  });
+  if (last === undefined || last < archived) return archived;
+  const there = await readIn(archive, archived, SEGMENT_BYTES);
+  const own = await readIn(cluster, `pg_wal/${archived}`, SEGMENT_BYTES);
+  return there === undefined || own === undefined || own.equals(there) ? undefined : archived;
+}
+
+async function lastWritten(directory: string, names: readonly string[]): Promise<string | undefined> {
+  for (const name of names.filter((one) => !one.endsWith(".history")).reverse())
+    if ((await headerOf(directory, name))?.isItsOwn) return name;
   return undefined;
 }
 
