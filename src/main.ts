@@ -82,7 +82,8 @@ function componentsOf(options: StartOptions, service: Built): readonly Component
     step("check for times in the future", () => void warnOfTimesAhead(core)),
     step("bootstrap", async () => {
       results.bootstrap = await bootstrapFrom(config, core);
-      if (results.bootstrap !== undefined) await applyBootstrap({ ...core, ...domain }, results.bootstrap);
+      if (results.bootstrap !== undefined)
+        await applyBootstrap({ ...core, ...domain, mode: config.mode }, results.bootstrap);
     }),
     ...(isWorker ? [component("settlement", settlement), component("events", publisher), sealing(core)] : []),
     // Before the servers, and after them when the service stops: what is posted names the API's address.

@@ -11,6 +11,8 @@ import { environment } from "../service/config/environment.ts";
 import { type Core, type Foundation, openCore, openFoundation } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { readText } from "./arguments.ts";
+import type { ExitCode } from "./exit-code.ts";
+import { finished } from "./interruption.ts";
 import { operatorOf } from "./operator.ts";
 import { type ColouredLine, printColoured, printJson } from "./terminal.ts";
 
@@ -34,9 +36,6 @@ export class CommandRejected extends Error {
 export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
 }
-
-/** Above 128: of an end by a signal, as shells count. */
-export type ExitCode = 0 | 1 | 2 | 129 | 130 | 143;
 
 /** The command has printed its result, and that result is a failure. */
 export class CommandFailed extends Error {
@@ -94,7 +93,9 @@ export function setWritingAction<Given extends unknown[]>(
   work: (operator: OperatorCaller, ...given: Given) => Promise<CommandResult>,
 ): void {
   command.option("--as <name>", "who you are, for the audit trail, which has the user of this machine too", readText);
-  setAction(command, (...given: Given) => work(operatorOf(pathOf(command), command.opts().as), ...given));
+  setAction(command, (...given: Given) =>
+    finished(() => work(operatorOf(pathOf(command), command.opts().as), ...given)),
+  );
 }
 
 /** The words of a command, such as "market halt". */

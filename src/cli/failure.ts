@@ -17,7 +17,8 @@ import { SettingFileError } from "../service/setting-file.ts";
 import { StartupError } from "../service/startup-error.ts";
 import { ClockFault } from "../std/clock.ts";
 import { fileErrorText } from "../std/file-error.ts";
-import { CommandFailed, CommandRejected, type ExitCode, WrongUsage } from "./command.ts";
+import { CommandFailed, CommandRejected, WrongUsage } from "./command.ts";
+import type { ExitCode } from "./exit-code.ts";
 import { Interrupted } from "./interruption.ts";
 
 export interface Failure {

@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Database } from "../postgres/database.ts";
-import { DUPLICATE_SIGNAL_MS, endStatements, Interrupted, interruptible, untilStopped } from "./interruption.ts";
+import {
+  DUPLICATE_SIGNAL_MS,
+  endStatements,
+  finished,
+  Interrupted,
+  interruptible,
+  untilStopped,
+} from "./interruption.ts";
 
 /** The exit codes with which the process would have ended. */
 let ended: unknown[];
@@ -105,3 +112,35 @@ test("statements are cut off once the command is stopped, or was", () => {
   endStatements(database, stopping.signal);
   expect(cutOff).toHaveBeenCalledTimes(2);
 });
+
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)(
+  "a write has its result in spite of %s, and a second one says that nothing is known",
+  async (signal, exitCode) => {
+    const said: unknown[] = [];
+    vi.spyOn(process.stderr, "write").mockImplementation(((text: string, then?: () => void) => {
+      said.push(text);
+      then?.();
+      return true;
+    }) as never);
+    let end = (_result: string): void => undefined;
+    const done = finished(() => new Promise<string>((resolve) => (end = resolve)));
+    send("SIGHUP");
+    vi.advanceTimersByTime(DUPLICATE_SIGNAL_MS - 1);
+    send(signal);
+    vi.advanceTimersByTime(1);
+    send("SIGHUP");
+    const waiting = "Waiting until it is known whether the command took effect; a second Ctrl-C does not wait.\n";
+    expect([ended, said]).toEqual([[], [waiting]]);
+    send(signal);
+    const unknown =
+      "It is not known whether the command took effect: look for it with parbook audit writes before you run it again.\n";
+    expect([ended, said]).toEqual([[exitCode], [waiting, unknown]]);
+    const listeners = process.listeners(signal);
+    end("deposited");
+    expect(await done).toBe("deposited");
+    expect(process.listeners(signal)).toHaveLength(listeners.length - 1);
+  },
+);

@@ -1,6 +1,6 @@
-/** Ctrl-C in the middle of long work ends it in order: what it opened is closed, and it says how to go on. */
+/** Ctrl-C in the middle of long work ends it in order, and it says how to go on. A short write has its result first. */
 import type { Database } from "../postgres/database.ts";
-import type { ExitCode } from "./command.ts";
+import type { ExitCode } from "./exit-code.ts";
 
 /** Ctrl-C under npm arrives twice: from the terminal, which signals the process group, and from npm. */
 export const DUPLICATE_SIGNAL_MS = 300;
@@ -52,6 +52,32 @@ export function interruptible<Value>(then: string, work: (stopping: AbortSignal)
       throw new Interrupted(then, (stopping.reason as Interrupted).exitCode);
     }),
   );
+}
+
+const WAITING = "Waiting until it is known whether the command took effect; a second Ctrl-C does not wait.\n";
+const UNKNOWN =
+  "It is not known whether the command took effect: look for it with parbook audit writes before you run it again.\n";
+
+/**
+ * Runs work that takes effect once and soon. Ctrl-C does not end it: who sees no result would run it again, and pay twice. A
+ * second one ends the process.
+ */
+export async function finished<Value>(work: () => Promise<Value>): Promise<Value> {
+  let askedAt: number | undefined;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (askedAt === undefined) {
+      askedAt = performance.now();
+      process.stderr.write(WAITING);
+    } else if (signal !== "SIGHUP" && performance.now() - askedAt >= DUPLICATE_SIGNAL_MS) {
+      process.stderr.write(UNKNOWN, () => process.exit(EXIT_CODES[signal as StopSignal]));
+    }
+  };
+  for (const signal of SIGNALS) process.on(signal, stop);
+  try {
+    return await work();
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, stop);
+  }
 }
 
 /** A statement may take long, so it is not waited for: the connections are closed. */

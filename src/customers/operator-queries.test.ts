@@ -141,6 +141,7 @@ test("customers and profiles are found by their own names and ids, among others"
     nicknames: new Map([[fresh, mine]]),
     lookalikes: new Map(),
     variants: new Map(),
+    dropped: new Map(),
   });
   // Its id follows from a name that another one has by now.
   const nobody = { clients: [], profiles: [], nicknames: [] };

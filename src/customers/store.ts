@@ -98,7 +98,15 @@ export interface Owners {
    * ligatures.
    */
   readonly variants: ReadonlyMap<string, string>;
+  /**
+   * By the ids that follow from the names of new customers and profiles: one with an opening balance, of the same customer if it is
+   * a profile, that the file no longer names.
+   */
+  readonly dropped: ReadonlyMap<string, string>;
 }
+
+/** SQL: the profile of an opening balance (`openingOf`). */
+const OPENED_PROFILE = "split_part(opened.ref_id, '/', 1)::uuid";
 
 /** SQL: equal for names that a person may take for the same. */
 const likenessOf = (name: string): string => `lower(normalize(${name}, nfkc))`;
@@ -145,6 +153,27 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
      select 'variant', named.id::text, taken.id
        from unnest($3::uuid[], $4::text[], $5::boolean[]) as named(id, name, is_by_name)
             join customer taken on ${likenessOf("taken.name")} = ${likenessOf("named.name")}
+      where named.is_by_name and not exists (select from customer where id = named.id)
+     union all
+     (select distinct on (wanted.id) 'dropped', wanted.id::text, ${OPENED_PROFILE}
+        from unnest($6::uuid[], $7::text[], $8::uuid[], $9::boolean[]) as wanted(customer_id, nickname, id, is_by_id)
+             join claim opened on (opened.customer_id, opened.kind) = (wanted.customer_id, 'opening')
+       where not wanted.is_by_id and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
+         and not exists (select from claim
+                          where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))
+         and not exists (
+               select from unnest($6::uuid[], $7::text[], $8::uuid[]) as other(customer_id, nickname, id)
+                      left join claim c on (c.customer_id, c.kind, c.ref_id) = (other.customer_id, 'nickname', other.nickname)
+                where other.customer_id = wanted.customer_id and ${OPENED_PROFILE} in (other.id, c.id))
+       order by wanted.id, opened.ref_id)
+     union all
+     select 'dropped', named.id::text, dropped.id
+       from unnest($3::uuid[], $5::boolean[]) as named(id, is_by_name)
+            cross join lateral (
+                  select id from customer c
+                   where c.id <> all($3::uuid[])
+                     and exists (select from claim where (customer_id, kind) = (c.id, 'opening'))
+                   order by created_at, id limit 1) as dropped
       where named.is_by_name and not exists (select from customer where id = named.id)`,
     [
       ...[clients, profiles, customers.map(({ id }) => id), customers.map(({ name }) => name)],
@@ -163,5 +192,6 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
     nicknames: ownersOf("nickname"),
     lookalikes: ownersOf("lookalike"),
     variants: ownersOf("variant"),
+    dropped: ownersOf("dropped"),
   };
 }

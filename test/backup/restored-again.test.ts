@@ -1,12 +1,14 @@
 /** What was restored is restored again: with archives, and without, from what is left of them. */
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,6 +19,7 @@ import { takeBackup } from "../../src/postgres/embedded/backup/backup.ts";
 import { restoreBackup } from "../../src/postgres/embedded/backup/restore.ts";
 import type { Replayed } from "../../src/postgres/embedded/backup/wal-archive.ts";
 import { type EmbeddedServer, startEmbedded } from "../../src/postgres/embedded/embedded.ts";
+import { must } from "../../src/std/assert.ts";
 import { answerOf, parbook, startService } from "../cli/parbook.ts";
 import { until } from "../support/until.ts";
 import { BusyCustomers } from "./busy-customers.ts";
@@ -41,6 +44,23 @@ async function sql(server: EmbeddedServer, ...texts: readonly string[]): Promise
   } finally {
     await client.end();
   }
+}
+
+/** As of a copy of the last segment that root has made, where the server runs as somebody else. */
+async function expectUnreadableEndsRestore(
+  archive: string,
+  restore: (into: string) => Promise<unknown>,
+): Promise<void> {
+  const segments = readdirSync(archive).filter((name) => name.length === 24);
+  const last = must(segments.sort().at(-1), "it has segments");
+  const path = join(archive, last);
+  const { uid, gid } = statSync(path);
+  chownSync(path, 0, 0);
+  chmodSync(path, 0o600);
+  await expect(restore("unreadable")).rejects.toThrow(
+    `could not restore file "${last}" from archive: child process exited with exit code 255: cp: cannot open '${path}' for reading: Permission denied`,
+  );
+  chownSync(path, uid, gid);
 }
 
 const READ = "select what from kept order by what";
@@ -77,6 +97,7 @@ test("a database restored twice keeps what was answered between, whose archive t
   await first.stop();
   const ofFirst = readdirSync(former).sort();
 
+  if (process.getuid?.() === 0) await expectUnreadableEndsRestore(former, (into) => restore(into, former));
   expect((await restore("second", former))?.gap).toBe(undefined);
   await expect(start("second", former)).rejects.toThrow(`the WAL archive ${former} has 00000001`);
   expect(readdirSync(former).sort()).toEqual(ofFirst);

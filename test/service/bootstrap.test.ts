@@ -1,29 +1,14 @@
 /** A bootstrap file is applied when the service starts, or rejected as a whole. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { CustomerId } from "../../src/customers/customer-id.ts";
 import { Unavailable } from "../../src/ledger/decision.ts";
 import { applyBootstrap } from "../../src/service/bootstrap/bootstrap.ts";
-import { idOf, readBootstrapFile } from "../../src/service/bootstrap/bootstrap-file.ts";
+import { readBootstrapFile } from "../../src/service/bootstrap/bootstrap-file.ts";
 import { must } from "../../src/std/assert.ts";
-import { reject } from "../../src/std/result.ts";
 import { expectBooksBalance } from "../support/books.ts";
+import { bootstrapFile, partsOf } from "../support/bootstrap-file.ts";
 import { TESTER } from "../support/movements.ts";
 import { startTestService } from "../support/service.ts";
-
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "parbook-start-"));
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
-
-async function bootstrapFile(content: unknown): Promise<string> {
-  const path = join(directory, "bootstrap.json");
-  await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
-  return path;
-}
 
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
 const CUSTOMER = "0190d5a4-1111-7000-8000-000000000001";
@@ -42,7 +27,7 @@ const ACME = {
 };
 
 test("the bootstrap file is applied, and applied again without effect", async () => {
-  const bootstrap = await bootstrapFile(ACME);
+  const bootstrap = bootstrapFile(ACME);
   const service = await startTestService({ bootstrap });
   const token = await service.token({ clientId: "acme", secret: "a secret that a person chose" });
   const balances = `/v2/profiles/${PROFILE}/balances?assets=USD&assets=PYUSD&assets=ETH`;
@@ -66,7 +51,7 @@ test("the bootstrap file is applied, and applied again without effect", async ()
     )[0];
   const before = await count();
   expect(before).toMatchObject({ customers: 2, profiles: 4, clients: 1 });
-  await applyBootstrap({ ...service.service.core, ...service.service }, await readBootstrapFile(bootstrap));
+  await applyBootstrap(partsOf(service), await readBootstrapFile(bootstrap));
   expect(await count()).toEqual(before);
   await expectBooksBalance(service.db.owner);
   await service.close();
@@ -75,7 +60,7 @@ test("the bootstrap file is applied, and applied again without effect", async ()
 test("of an opening balance no address and no transaction are made up, and a coin is on its own network", async () => {
   const balances = { USD: "1", USDG: "2", BTC: "0.5" };
   const entry = { name: "Acme", profiles: [{ nickname: "desk", balances }] };
-  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [entry] }) });
+  const service = await startTestService({ bootstrap: bootstrapFile({ customers: [entry] }) });
   const on = (asset: string, type: string, network: string | null, value: string | null) => ({
     ...{ asset, type, crypto_network: network, notional_value: value },
     ...{ destination_address: null, crypto_tx_hash: null, crypto_tx_index: null },
@@ -95,15 +80,15 @@ test("of an opening balance no address and no transaction are made up, and a coi
 });
 
 test("the opening balance of a nickname that the customer already has goes to the profile that has it", async () => {
-  const service = await startTestService({ bootstrap: await bootstrapFile(ACME) });
-  const parts = { ...service.service.core, ...service.service };
+  const service = await startTestService({ bootstrap: bootstrapFile(ACME) });
+  const parts = partsOf(service);
   const customerId = CUSTOMER as CustomerId;
   const vault = { customerId, nickname: "vault", description: undefined };
   const made = await parts.profiles.create(vault, TESTER);
   const id = made.kind === "done" && made.value.id;
   const profiles = [{ nickname: "vault", balances: { USD: "7" } }];
   const file = { customers: [{ id: CUSTOMER, name: "Acme", profiles }] };
-  await applyBootstrap(parts, await readBootstrapFile(await bootstrapFile(file)));
+  await applyBootstrap(parts, await readBootstrapFile(bootstrapFile(file)));
   const rows = await service.db.owner.rows("select asset, available from account where owner_id = $1", [id]);
   expect(rows).toEqual([{ asset: "USD", available: "7" }]);
   await expectBooksBalance(service.db.owner);
@@ -123,12 +108,12 @@ test("what another node is creating concurrently is retried", async () => {
     };
   const { customers, profiles } = core;
   const parts = {
-    ...core,
+    ...partsOf(service),
     customers: { ...customers, ensure: late("customer", customers.ensure) },
     profiles: { ...profiles, ensure: late("profile", profiles.ensure) },
     transfers: { ...transfers, recordExternal: late("deposit", transfers.recordExternal) },
   };
-  await applyBootstrap(parts, await readBootstrapFile(await bootstrapFile(ACME)));
+  await applyBootstrap(parts, await readBootstrapFile(bootstrapFile(ACME)));
   const [row] = await service.db.database.rows<{ available: string }>(
     "select available from account where owner_id = $1 and asset = 'USD'",
     [PROFILE],
@@ -142,18 +127,18 @@ test("an invalid bootstrap file prevents the start, and every error is listed", 
   const wrong = {
     customers: [{ name: "", profiles: [{ nickname: "x\0y", balances: { USD: "-1" } }], colour: "blue" }],
   };
-  await expect(startTestService({ bootstrap: await bootstrapFile(wrong) })).rejects.toThrow(
+  await expect(startTestService({ bootstrap: bootstrapFile(wrong) })).rejects.toThrow(
     /is wrong:\n {2}customers\[0\]\.colour is not a field of a customer\n {2}customers\[0\]\.name is empty\n(?:.*\n)*.*nickname has a NUL character/,
   );
-  await expect(startTestService({ bootstrap: await bootstrapFile("{") })).rejects.toThrow("cannot be read");
+  await expect(startTestService({ bootstrap: bootstrapFile("{") })).rejects.toThrow("cannot be read");
   const scope = {
     customers: [{ name: "Acme", clients: [{ client_id: "acme", client_secret: "s", scopes: ["cook"] }] }],
   };
-  await expect(startTestService({ bootstrap: await bootstrapFile(scope) })).rejects.toThrow('"cook" is not a scope');
+  await expect(startTestService({ bootstrap: bootstrapFile(scope) })).rejects.toThrow('"cook" is not a scope');
   const asset = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { GOLD: "1" } }] }] };
-  await expect(startTestService({ bootstrap: await bootstrapFile(asset) })).rejects.toThrow("1 GOLD");
+  await expect(startTestService({ bootstrap: bootstrapFile(asset) })).rejects.toThrow("1 GOLD");
   const precision = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { USD: "0.001" } }] }] };
-  await expect(startTestService({ bootstrap: await bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
+  await expect(startTestService({ bootstrap: bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
 });
 
 test("customers that a bootstrap file has twice, and a profile that has another id, are rejected", async () => {
@@ -168,16 +153,16 @@ test("customers that a bootstrap file has twice, and a profile that has another 
       'profile "default": so is the DEFAULT profile called, which has an id of its own',
     ],
   ] as const)
-    await expect(startTestService({ bootstrap: await bootstrapFile({ customers: [first, second] }) })).rejects.toThrow(
+    await expect(startTestService({ bootstrap: bootstrapFile({ customers: [first, second] }) })).rejects.toThrow(
       `the bootstrap file cannot be applied:\n  ${line}`,
     );
 });
 
 test("an entry whose customer was renamed goes to it, and to nobody once another customer has its name", async () => {
   const entry = (balance: string) => ({ name: "Yak", profiles: [{ nickname: "desk", balances: { USD: balance } }] });
-  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [entry("5")] }) });
-  const parts = { ...service.service.core, ...service.service };
-  const apply = async (file: object) => applyBootstrap(parts, await readBootstrapFile(await bootstrapFile(file)));
+  const service = await startTestService({ bootstrap: bootstrapFile({ customers: [entry("5")] }) });
+  const parts = partsOf(service);
+  const apply = async (file: object) => applyBootstrap(parts, await readBootstrapFile(bootstrapFile(file)));
   const [yak] = await service.db.database.rows<{ id: CustomerId }>("select id from customer where name = 'Yak'");
   const id = must(yak, "Yak is there").id;
   await parts.customers.rename(id, "Yak Ltd", TESTER);
@@ -193,125 +178,6 @@ test("an entry whose customer was renamed goes to it, and to nobody once another
   await service.close();
 });
 
-test("a customer of a bootstrap file is called what a command could call it", async () => {
-  const stranger = "0190D5A4-0000-7000-8000-00000000000b";
-  const clients = [{ client_id: "acme", client_secret: "a secret", scopes: ["cook"] }];
-  const names = ["Acme ", "Ac\u200bme", "Two  Blanks", stranger, "\u0958".repeat(51)];
-  const wrong = { customers: [...names.map((name) => ({ name })), { name: "A\u0308cme Bank", clients }] };
-  await expect(startTestService({ bootstrap: await bootstrapFile(wrong) })).rejects.toThrow(
-    [
-      "the bootstrap file cannot be applied:",
-      '  customer "Acme ": its name must not have invisible characters, or blanks at an end or beside each other',
-      '  customer "Ac\u200bme": its name must not have invisible characters, or blanks at an end or beside each other',
-      '  customer "Two  Blanks": its name must not have invisible characters, or blanks at an end or beside each other',
-      `  customer "${stranger}": its name must not be a UUID, which commands take for an id`,
-      // Each of these letters has two characters in the form NFC.
-      `  customer "${names[4]}": its name must have 1 to 100 characters`,
-      '  client "acme": "cook" is not a scope',
-    ].join("\n"),
-  );
-});
-
-test("a name with a letter and its accent in two characters is that of one customer, which commands find", async () => {
-  const entry = { name: "A\u0308cme Bank", profiles: [{ nickname: "desk", balances: { USD: "5" } }] };
-  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [entry] }) });
-  const parts = { ...service.service.core, ...service.service };
-  const apply = async (customer: object) =>
-    applyBootstrap(parts, await readBootstrapFile(await bootstrapFile({ customers: [customer] })));
-  const customers = () => service.db.owner.rows<{ id: CustomerId; name: string }>("select id, name from customer");
-  const id = idOf("customer", entry.name) as CustomerId;
-  expect(await customers()).toEqual([{ id, name: "\u00c4cme Bank" }]);
-  expect(await parts.customers.create("\u00c4cme Bank", TESTER)).toEqual(reject("customer_name_taken"));
-  await apply(entry);
-  // As an editor may write it.
-  const taken =
-    'the bootstrap file cannot be applied:\n  customer "\u00c4cme Bank": another customer in the database has this name';
-  await expect(apply({ ...entry, name: "\u00c4cme Bank" })).rejects.toThrow(taken);
-  await apply({ ...entry, id, name: "\u00c4cme Bank" });
-  expect(await customers()).toEqual([{ id, name: "\u00c4cme Bank" }]);
-  await expectBooksBalance(service.db.owner);
-  await service.close();
-});
-
-test("customers whose names an earlier version took are found again, and get no second one", async () => {
-  const names = ["A\u0308cme Bank", "Acme ", CUSTOMER];
-  const entries = names.map((name) => ({ name, profiles: [{ nickname: "desk", balances: { USD: "5" } }] }));
-  const service = await startTestService();
-  const parts = { ...service.service.core, ...service.service };
-  const apply = async (customers: object[]) =>
-    applyBootstrap(parts, await readBootstrapFile(await bootstrapFile({ customers })));
-  for (const name of names) await parts.customers.ensure(idOf("customer", name) as CustomerId, name, TESTER);
-  const customers = () => service.db.owner.rows("select id, name from customer order by created_at, id");
-  const before = await customers();
-  await apply(entries);
-  await expect(apply([{ name: "\u00c4cme Bank" }])).rejects.toThrow("another customer in the database has this name");
-  expect(await customers()).toEqual(before);
-  // As commands could make it beside the first.
-  await parts.customers.create("\u00c4cme Bank", TESTER);
-  const both = await customers();
-  await apply(entries);
-  expect(await customers()).toEqual(both);
-  const rows = await service.db.owner.rows("select available from account where house is null and asset = 'USD'");
-  expect(rows).toEqual(Array(3).fill({ available: "5" }));
-  await expectBooksBalance(service.db.owner);
-  await service.close();
-});
-
-test("a profile gets its opening balance once, however the accents of its nickname are written", async () => {
-  const [composed, decomposed] = ["B\u00fcro", "Bu\u0308ro"].map((nickname) => ({ nickname, balances: { USD: "5" } }));
-  const of = (...profiles: unknown[]) => ({ customers: [{ name: "Acme", profiles }] });
-  const service = await startTestService({ bootstrap: await bootstrapFile(of(composed)) });
-  const parts = { ...service.service.core, ...service.service };
-  const apply = async (file: object) => applyBootstrap(parts, await readBootstrapFile(await bootstrapFile(file)));
-  const balances = () => service.db.owner.rows("select available from account where house is null and asset = 'USD'");
-  const id = idOf("profile", idOf("customer", "Acme"), "B\u00fcro");
-  const looksTheSame = `the customer's profile ${id} has a nickname that looks the same: give the entry that id`;
-  for (const other of [decomposed, { ...decomposed, id: PROFILE }])
-    await expect(apply(of(other))).rejects.toThrow(`  profile "Bu\u0308ro": ${looksTheSame}`);
-  await expect(apply(of(composed, decomposed))).rejects.toThrow(
-    `  profile "Bu\u0308ro": the nickname is there more than once\n  profile "Bu\u0308ro": ${looksTheSame}`,
-  );
-  await apply(of({ ...decomposed, id }));
-  expect(await balances()).toEqual([{ available: "5" }]);
-  // Its customer may call them so.
-  const customerId = idOf("customer", "Acme") as CustomerId;
-  const request = { customerId, nickname: "Bu\u0308ro", description: undefined };
-  const made = await parts.profiles.create(request, TESTER);
-  await apply(of(composed, { ...decomposed, id: made.kind === "done" ? made.value.id : undefined }));
-  expect(await balances()).toEqual([{ available: "5" }, { available: "5" }]);
-  await expectBooksBalance(service.db.owner);
-  await service.close();
-});
-
-test("who corrects the case of a name in a bootstrap file makes no second customer or profile, unless it has an id", async () => {
-  const acme = { name: "Acme", profiles: [{ nickname: "treasury", balances: { USD: "5" } }] };
-  const service = await startTestService({ bootstrap: await bootstrapFile({ customers: [acme] }) });
-  const parts = { ...service.service.core, ...service.service };
-  const apply = async (customer: object) =>
-    applyBootstrap(parts, await readBootstrapFile(await bootstrapFile({ customers: [customer] })));
-  const balances = () =>
-    service.db.owner.rows("select available from account where house is null and asset = 'USD' order by available");
-  const customerId = idOf("customer", "Acme");
-  const almost = (id: string) =>
-    `${id} is called almost so: give the entry that id, or one of its own if it is another`;
-  await expect(apply({ ...acme, name: "ACME" })).rejects.toThrow(
-    `the bootstrap file cannot be applied:\n  customer "ACME": ${almost(customerId)}`,
-  );
-  const desk = { nickname: "Treasury", balances: { USD: "7" } };
-  await expect(apply({ ...acme, profiles: [desk] })).rejects.toThrow(
-    `the bootstrap file cannot be applied:\n  profile "Treasury": ${almost(idOf("profile", customerId, "treasury"))}`,
-  );
-  expect(await balances()).toEqual([{ available: "5" }]);
-  await apply({ ...acme, profiles: [{ ...desk, id: idOf("profile", customerId, "treasury") }] });
-  await apply({ ...acme, name: "ACME", id: customerId });
-  expect(await balances()).toEqual([{ available: "5" }]);
-  await apply({ ...acme, profiles: [{ ...desk, id: PROFILE }] });
-  await apply({ name: "ACME", id: CUSTOMER, profiles: [{ nickname: "desk", balances: { USD: "9" } }] });
-  expect(await balances()).toEqual([{ available: "5" }, { available: "7" }, { available: "9" }]);
-  await expectBooksBalance(service.db.owner);
-  await service.close();
-});
-
 test("a bootstrap file that names something twice is rejected: of two opening balances one would be lost", async () => {
   const client = { client_id: "acme", client_secret: "a secret", scopes: ["*"] };
   const profiles = [
@@ -321,7 +187,7 @@ test("a bootstrap file that names something twice is rejected: of two opening ba
     { id: PROFILE, nickname: "till", balances: { USD: "3" } },
   ];
   const file = { customers: [{ name: "Acme", clients: [client, client], profiles }] };
-  await expect(startTestService({ bootstrap: await bootstrapFile(file) })).rejects.toThrow(
+  await expect(startTestService({ bootstrap: bootstrapFile(file) })).rejects.toThrow(
     [
       "the bootstrap file cannot be applied:",
       '  client "acme": it is there more than once',
@@ -332,7 +198,7 @@ test("a bootstrap file that names something twice is rejected: of two opening ba
 });
 
 test("a bootstrap file with an id of another customer, or another id for a nickname, is rejected as a whole", async () => {
-  const service = await startTestService({ bootstrap: await bootstrapFile(ACME) });
+  const service = await startTestService({ bootstrap: bootstrapFile(ACME) });
   const rows = () =>
     service.db.owner.rows(
       `select (select count(*) from customer)::int as customers, (select count(*) from profile)::int as profiles,
@@ -359,8 +225,7 @@ test("a bootstrap file with an id of another customer, or another id for a nickn
       },
     ],
   };
-  const { core, ...parts } = service.service;
-  const rejection = applyBootstrap({ ...core, ...parts }, await readBootstrapFile(await bootstrapFile(file)));
+  const rejection = applyBootstrap(partsOf(service), await readBootstrapFile(bootstrapFile(file)));
   await expect(rejection).rejects.toThrow(
     [
       "the bootstrap file cannot be applied:",

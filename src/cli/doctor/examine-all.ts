@@ -149,7 +149,8 @@ async function examineReached(
   const isMigrated = schema.length === 0;
   const ledger = isMigrated ? await examine(EXAMINATIONS_OF_LEDGER, about) : NOTHING;
   const sandboxData = isMigrated && config.mode === "production" ? await findSandboxData(database) : [];
-  const inBootstrap = isMigrated && bootstrap !== undefined ? await findInBootstrap(database, bootstrap) : [];
+  const inBootstrap =
+    isMigrated && bootstrap !== undefined ? await findInBootstrap(database, bootstrap, config.mode) : [];
   const clock = await findClockDifference(database, config);
   const own = [...schema, ...clock, ...sandboxData, ...inBootstrap];
   return {
@@ -165,11 +166,13 @@ async function findSandboxData(database: Database): Promise<Finding[]> {
   return [...mode.findings, ...demo.findings];
 }
 
-async function findInBootstrap(database: Database, file: BootstrapFile): Promise<Finding[]> {
+async function findInBootstrap(database: Database, file: BootstrapFile, mode: Config["mode"]): Promise<Finding[]> {
   const catalogue = await loadCatalogue(database);
   try {
     const customers: Pick<Customers, "ownersOf"> = { ownersOf: (named) => findOwners(database, named) };
-    return [...(await attempt("settings", CORRECT, () => checkBootstrap({ customers, catalogue }, file))).findings];
+    return [
+      ...(await attempt("settings", CORRECT, () => checkBootstrap({ customers, catalogue, mode }, file))).findings,
+    ];
   } finally {
     catalogue.close();
   }

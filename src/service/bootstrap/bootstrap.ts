@@ -19,6 +19,7 @@ import {
   ownNetworkOf,
   type Transfers,
 } from "../../transfers/transfers.ts";
+import type { Config } from "../config/config.ts";
 import { BootstrapError, type BootstrapFile } from "./bootstrap-file.ts";
 import { checkBootstrap, customerIdOf, profileIdOf } from "./check-bootstrap.ts";
 
@@ -30,6 +31,7 @@ interface BootstrapTargets {
   readonly profiles: Profiles;
   readonly transfers: Transfers;
   readonly catalogue: Catalogue;
+  readonly mode: Config["mode"];
 }
 
 export async function applyBootstrap(parts: BootstrapTargets, file: BootstrapFile): Promise<void> {

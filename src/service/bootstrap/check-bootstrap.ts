@@ -12,6 +12,7 @@ import { checkPrecision } from "../../ledger/rejections.ts";
 import { parseAmount } from "../../money/amount.ts";
 import { isScope } from "../../oauth/scopes.ts";
 import type { Uuid } from "../../std/id.ts";
+import type { Config } from "../config/config.ts";
 import { BootstrapError, type BootstrapFile, idOf } from "./bootstrap-file.ts";
 
 type CustomerEntry = BootstrapFile["customers"][number];
@@ -29,7 +30,12 @@ export async function checkBootstrap(
   {
     customers,
     catalogue,
-  }: { readonly customers: Pick<Customers, "ownersOf">; readonly catalogue: Pick<Catalogue, "findAsset"> },
+    mode,
+  }: {
+    readonly customers: Pick<Customers, "ownersOf">;
+    readonly catalogue: Pick<Catalogue, "findAsset">;
+    readonly mode: Config["mode"];
+  },
   file: BootstrapFile,
 ): Promise<void> {
   const clients = file.customers.flatMap((customer) => customer.clients ?? []);
@@ -42,7 +48,7 @@ export async function checkBootstrap(
       isById: profile.id !== undefined,
     }));
   });
-  const stored = await customers.ownersOf({
+  const found = await customers.ownersOf({
     clients: clients.map((client) => client.client_id),
     profiles: nicknames.map(({ id }) => id),
     customers: file.customers.map((customer) => {
@@ -50,6 +56,8 @@ export async function checkBootstrap(
     }),
     nicknames,
   });
+  // A sandbox is given one file after another.
+  const stored: Owners = mode === "production" ? found : { ...found, dropped: new Map() };
   // The first entry of the file that names a free id owns it from then on.
   const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles), names: new Map(stored.names) };
   const names = new Map<CustomerId, string>();
@@ -81,7 +89,7 @@ export async function checkBootstrap(
         : [`  customer ${JSON.stringify(name)}: its id ${customerId} is that of ${JSON.stringify(otherName)} too`]),
       ...(isTaken
         ? [`  customer ${JSON.stringify(name)}: another customer ${where} has this name`]
-        : variantFaults(`customer ${JSON.stringify(name)}`, stored.variants.get(customerId))),
+        : renameFaults(`customer ${JSON.stringify(name)}`, customerId, hasBalances(customer.profiles), stored)),
       ...(customer.clients ?? []).flatMap((entry) =>
         clientFaults(entry, isRepeated("client", entry.client_id), isOthers(owners.clients, entry.client_id)),
       ),
@@ -121,11 +129,9 @@ function repeatedIn(
 }
 
 /** An existing profile is found by its id, whatever it is called by now. */
-function nicknameFaults(
-  profileId: string,
-  { id, nickname }: ProfileEntry,
-  { profiles, nicknames, lookalikes, variants }: Owners,
-): string[] {
+function nicknameFaults(profileId: string, entry: ProfileEntry, stored: Owners): string[] {
+  const { profiles, nicknames, lookalikes } = stored;
+  const { id, nickname } = entry;
   if (profiles.has(profileId)) return [];
   const profile = `  profile ${JSON.stringify(nickname)}:`;
   const other = nicknames.get(profileId);
@@ -137,14 +143,21 @@ function nicknameFaults(
     ];
   return id !== undefined && nickname === "default"
     ? [`${profile} so is the DEFAULT profile called, which has an id of its own`]
-    : variantFaults(`profile ${JSON.stringify(nickname)}`, variants.get(profileId));
+    : renameFaults(`profile ${JSON.stringify(nickname)}`, profileId, hasBalances([entry]), stored);
 }
 
-/** Who corrects a letter in the file means the one that is there, and opening balances are made once. */
-function variantFaults(what: string, other: string | undefined): string[] {
-  if (other === undefined) return [];
-  return [`  ${what}: ${other} is called almost so: give the entry that id, or one of its own if it is another`];
+/** Who changes a name in the file may mean the one that is there, and opening balances are made once. */
+function renameFaults(what: string, id: string, opens: boolean, { variants, dropped }: Owners): string[] {
+  const [variant, other] = [variants.get(id), dropped.get(id)];
+  const choice = "give the entry that id, or one of its own if it is another";
+  if (variant !== undefined) return [`  ${what}: ${variant} is called almost so: ${choice}`];
+  return opens && other !== undefined
+    ? [`  ${what}: ${other} has an opening balance and is no longer in the file: ${choice}`]
+    : [];
 }
+
+const hasBalances = (profiles: readonly ProfileEntry[] = []): boolean =>
+  profiles.some(({ balances = {} }) => Object.keys(balances).length > 0);
 
 function clientFaults({ client_id: id, scopes }: ClientEntry, isRepeated: boolean, isOthers: boolean): string[] {
   const client = `client ${JSON.stringify(id)}`;

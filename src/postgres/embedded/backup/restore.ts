@@ -167,9 +167,12 @@ async function reasonIn(logFile: string, more: string): Promise<EmbeddedError | 
   const reasons = [...text.matchAll(/FATAL: +(.*)/g)].flatMap(([, reason]) => reason ?? []);
   // "the database system is starting up" is only the response to an early connection.
   const reason = reasons.find((one) => !one.startsWith("the database system is "));
-  return reason === undefined
-    ? undefined
-    : new EmbeddedError(`the WAL replay failed, and nothing was restored: ${reason}${more}`);
+  if (reason === undefined) return undefined;
+  // Why a segment could not be copied is said by the program that copies it.
+  const copying = reason.includes("from archive") ? (text.match(/^cp: .*$/gm) ?? []).slice(-1) : [];
+  return new EmbeddedError(
+    `the WAL replay failed, and nothing was restored: ${[reason, ...copying].join(": ")}${more}`,
+  );
 }
 
 /** Copies and verifies every file, before a server reads any. */

@@ -64,12 +64,17 @@ export async function recovering(
 
 /**
  * A segment of a wrong size counts as absent, so that the server goes on with what it has in its own directory, and starts
- * with what came before. Handed over, it would end the server, whatever else there is.
+ * with what came before. Handed over, it would end the server, whatever else there is. One that is there and cannot be copied,
+ * as the server's user may not read it, ends the replay: taken for absent, it would end the log without a word.
  */
 function restoring(archive: string): string {
   const isWhole = `test "$(wc -c < "%p")" -eq ${SEGMENT_BYTES}`;
-  return `cp "${archive}/%f" "%p" && case "%f" in *.*) ;; *) ${isWhole} ;; esac`;
+  const copy = `{ cp "${archive}/%f" "%p" || exit ${ENDS_REPLAY}; }`;
+  return `test -e "${archive}/%f" && ${copy} && case "%f" in *.*) ;; *) ${isWhole} ;; esac`;
 }
+
+/** PostgreSQL takes an exit code above 125 for a failure of the machine, and any other for a file that is not there. */
+const ENDS_REPLAY = 255;
 
 /** A history file has one line for each earlier restore. */
 const HISTORY_BYTES = 1024 * 1024;
