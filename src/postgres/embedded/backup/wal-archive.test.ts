@@ -190,7 +190,7 @@ test("without an archive a restore ends with the backup's own log; with a time i
   const archive = freshPlace();
   expect(await recovering(archive, new Date("2026-11-21T14:05:00.250Z"), undefined)).toEqual({
     ...settings,
-    restore_command: expect.stringContaining(`cp "${archive}/%f" "%p" && `),
+    restore_command: expect.stringContaining(`cp "${archive}/%f" "%p" || exit 255; } && `),
     recovery_target_time: "2026-11-21T14:05:00.250+00",
   });
 });
