@@ -115,66 +115,63 @@ const likenessOf = (name: string): string => `lower(normalize(${name}, nfkc))`;
 export async function findOwners(database: Queryable, named: Named): Promise<Owners> {
   const { clients, profiles, customers, nicknames } = named;
   const rows = await database.rows<{ kind: string; id: string; owner: string }>(
-    `select 'client' as kind, client_id as id, customer_id as owner from client where client_id = any($1)
+    `with named as (select * from unnest($3::uuid[], $4::text[], $5::boolean[]) as n(id, name, is_by_name)),
+     new_by_name as (select * from named where is_by_name and not exists (select from customer where id = named.id)),
+     wanted as (
+       select * from unnest($6::uuid[], $7::text[], $8::uuid[], $9::boolean[]) as w(customer_id, nickname, id, is_by_id)),
+     without_profile as (
+       select * from wanted where not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))),
+     new_nickname as (
+       select * from without_profile as w
+        where not exists (select from claim where (customer_id, kind, ref_id) = (w.customer_id, 'nickname', w.nickname)))
+     select 'client' as kind, client_id as id, customer_id as owner from client where client_id = any($1)
      union all
      select 'profile', id::text, customer_id from profile where id = any($2::uuid[])
      union all
      select 'customer', id::text, id from customer where id = any($3::uuid[])
      union all
      select 'name', named.name, taken.id
-       from unnest($3::uuid[], $4::text[], $5::boolean[]) as named(id, name, is_by_name)
+       from named
             left join customer existing on existing.id = named.id
             join customer taken on normalize(taken.name, nfc) = named.name
       where taken.id <> named.id
         and (existing.id is null or named.is_by_name and normalize(existing.name, nfc) <> named.name)
      union all
-     select 'nickname', wanted.id::text, taken.id
-       from unnest($6::uuid[], $7::text[], $8::uuid[], $9::boolean[]) as wanted(customer_id, nickname, id, is_by_id)
-            join claim taken on (taken.customer_id, taken.kind, taken.ref_id) = (wanted.customer_id, 'nickname', wanted.nickname)
-      where taken.id <> wanted.id and wanted.is_by_id
-        and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
+     select 'nickname', w.id::text, taken.id
+       from without_profile as w
+            join claim taken on (taken.customer_id, taken.kind, taken.ref_id) = (w.customer_id, 'nickname', w.nickname)
+      where taken.id <> w.id and w.is_by_id
      union all
-     select 'lookalike', wanted.id::text, taken.id
-       from unnest($6::uuid[], $7::text[], $8::uuid[]) as wanted(customer_id, nickname, id)
-            join claim taken on (taken.customer_id, taken.kind) = (wanted.customer_id, 'nickname')
-                            and normalize(taken.ref_id, nfc) = normalize(wanted.nickname, nfc)
-      where not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
-        and not exists (select from claim
-                         where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))
+     select 'lookalike', w.id::text, taken.id
+       from new_nickname as w
+            join claim taken on (taken.customer_id, taken.kind) = (w.customer_id, 'nickname')
+                            and normalize(taken.ref_id, nfc) = normalize(w.nickname, nfc)
      union all
-     select 'variant', wanted.id::text, taken.id
-       from unnest($6::uuid[], $7::text[], $8::uuid[], $9::boolean[]) as wanted(customer_id, nickname, id, is_by_id)
-            join claim taken on (taken.customer_id, taken.kind) = (wanted.customer_id, 'nickname')
-                            and ${likenessOf("taken.ref_id")} = ${likenessOf("wanted.nickname")}
-      where not wanted.is_by_id and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
-        and not exists (select from claim
-                         where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))
+     select 'variant', w.id::text, taken.id
+       from new_nickname as w
+            join claim taken on (taken.customer_id, taken.kind) = (w.customer_id, 'nickname')
+                            and ${likenessOf("taken.ref_id")} = ${likenessOf("w.nickname")}
+      where not w.is_by_id
      union all
-     select 'variant', named.id::text, taken.id
-       from unnest($3::uuid[], $4::text[], $5::boolean[]) as named(id, name, is_by_name)
-            join customer taken on ${likenessOf("taken.name")} = ${likenessOf("named.name")}
-      where named.is_by_name and not exists (select from customer where id = named.id)
+     select 'variant', n.id::text, taken.id
+       from new_by_name as n join customer taken on ${likenessOf("taken.name")} = ${likenessOf("n.name")}
      union all
-     (select distinct on (wanted.id) 'dropped', wanted.id::text, ${OPENED_PROFILE}
-        from unnest($6::uuid[], $7::text[], $8::uuid[], $9::boolean[]) as wanted(customer_id, nickname, id, is_by_id)
-             join claim opened on (opened.customer_id, opened.kind) = (wanted.customer_id, 'opening')
-       where not wanted.is_by_id and not exists (select from profile where (customer_id, id) = (wanted.customer_id, wanted.id))
-         and not exists (select from claim
-                          where (customer_id, kind, ref_id) = (wanted.customer_id, 'nickname', wanted.nickname))
+     (select distinct on (w.id) 'dropped', w.id::text, ${OPENED_PROFILE}
+        from new_nickname as w join claim opened on (opened.customer_id, opened.kind) = (w.customer_id, 'opening')
+       where not w.is_by_id
          and not exists (
-               select from unnest($6::uuid[], $7::text[], $8::uuid[]) as other(customer_id, nickname, id)
+               select from wanted as other
                       left join claim c on (c.customer_id, c.kind, c.ref_id) = (other.customer_id, 'nickname', other.nickname)
-                where other.customer_id = wanted.customer_id and ${OPENED_PROFILE} in (other.id, c.id))
-       order by wanted.id, opened.ref_id)
+                where other.customer_id = w.customer_id and ${OPENED_PROFILE} in (other.id, c.id))
+       order by w.id, opened.ref_id)
      union all
-     select 'dropped', named.id::text, dropped.id
-       from unnest($3::uuid[], $5::boolean[]) as named(id, is_by_name)
+     select 'dropped', n.id::text, dropped.id
+       from new_by_name as n
             cross join lateral (
                   select id from customer c
                    where c.id <> all($3::uuid[])
                      and exists (select from claim where (customer_id, kind) = (c.id, 'opening'))
-                   order by created_at, id limit 1) as dropped
-      where named.is_by_name and not exists (select from customer where id = named.id)`,
+                   order by created_at, id limit 1) as dropped`,
     [
       ...[clients, profiles, customers.map(({ id }) => id), customers.map(({ name }) => name)],
       customers.map(({ isByName }) => isByName),

@@ -9,11 +9,10 @@ import { EmbeddedError } from "../embedded-error.ts";
 import { lastLines, runProgram, type ServerUser } from "../program.ts";
 import { readIn, withDirectoryIn } from "../safe-open.ts";
 import type { Manifest } from "./backup-manifest.ts";
-import { headerOf, listSegments, segmentNumber, timelineOf } from "./wal-archive.ts";
+import { headerOf, latestHistory, listSegments, SEGMENT_BYTES, segmentNumber, timelineOf } from "./wal-archive.ts";
 
 const CONTROL = "global/pg_control";
 const CONTROL_BYTES = 8_192;
-const SEGMENT_BYTES = 16 * 1024 * 1024;
 
 /**
  * Rejects an archive with files that this database has not written, before a server adds to it.
@@ -25,10 +24,7 @@ export async function checkOwner(archive: string, cluster: string | undefined): 
   const names = (await readdir(archive)).filter((name) => /^[0-9A-F]{24}$|^[0-9A-F]{8}\.history$/.test(name)).sort();
   const isForeign = (name: string): boolean =>
     own === undefined || (name.endsWith(".history") ? timelineOf(name) > own : timelineOf(name) !== own);
-  const foreign =
-    names.find(isForeign) ??
-    (cluster &&
-      ((await findForeign(archive, await systemOf(cluster), names)) ?? (await findAhead(archive, cluster, names))));
+  const foreign = names.find(isForeign) ?? (cluster && (await findOtherLog(archive, cluster, names)));
   if (foreign === undefined) return;
   throw new EmbeddedError(
     `the WAL archive ${archive} has ${foreign}, which is of another database, or of this one before a restore: set PARBOOK_WAL_ARCHIVE to a new directory, and take a backup at once (docs/backup.md)`,
@@ -67,7 +63,8 @@ export async function checkContinues(archive: string, backup: string, manifest: 
   const system = await systemOf(join(backup, "postgres"));
   const from = segmentNumber(first) - 1n;
   const names = (await listSegments(archive)).filter((name) => segmentNumber(name) >= from);
-  if (names.length > 0 && (await findForeign(archive, system, names.sort())) === undefined) return;
+  const last = await lastWritten(archive, names.sort());
+  if (names.length > 0 && (last === undefined || last.system === system)) return;
   throw new EmbeddedError(
     `nothing in ${archive} continues this backup: is it its archive? Nothing was restored. Without --wal the backup alone is`,
   );
@@ -78,42 +75,41 @@ export function segmentsOf({ files }: Manifest): string[] {
   return files.flatMap(({ path }) => /^postgres\/pg_wal\/([0-9A-F]{24})$/.exec(path)?.[1] ?? []).sort();
 }
 
-/** Names the last segment, if it is of another database. Those before it are of the same one. */
-async function findForeign(archive: string, system: bigint, names: readonly string[]): Promise<string | undefined> {
-  const last = await lastWritten(archive, names);
-  return last === undefined || (await headerOf(archive, last))?.system === system ? undefined : last;
-}
-
 /**
- * Names the archive's last segment, if this database has not come as far, or has another one there: what was restored twice
- * from one backup has the same identifier and timeline both times.
+ * Names the archive's last segment, if it is of another database (those before it are of the same one), or if this one has not
+ * come as far, or has another one there: what was restored twice from one backup has the same identifier and timeline both
+ * times.
  */
-async function findAhead(archive: string, cluster: string, names: readonly string[]): Promise<string | undefined> {
+async function findOtherLog(archive: string, cluster: string, names: readonly string[]): Promise<string | undefined> {
   const archived = await lastWritten(archive, names);
   if (archived === undefined) return undefined;
+  const { name } = archived;
+  if (archived.system !== (await systemOf(cluster))) return name;
   const last = await withDirectoryIn(cluster, "pg_wal", async (directory) => {
-    const segments = (await listSegments(directory)).filter((name) => timelineOf(name) === timelineOf(archived));
+    const segments = (await listSegments(directory)).filter((segment) => timelineOf(segment) === timelineOf(name));
     return lastWritten(directory, segments.sort());
   });
-  if (last === undefined || last < archived) return archived;
-  const there = await readIn(archive, archived, SEGMENT_BYTES);
-  const own = await readIn(cluster, `pg_wal/${archived}`, SEGMENT_BYTES);
-  return there === undefined || own === undefined || own.equals(there) ? undefined : archived;
+  if (last === undefined || last.name < name) return name;
+  const there = await readIn(archive, name, Number(SEGMENT_BYTES));
+  const own = await readIn(cluster, `pg_wal/${name}`, Number(SEGMENT_BYTES));
+  return there === undefined || own === undefined || own.equals(there) ? undefined : name;
 }
 
-async function lastWritten(directory: string, names: readonly string[]): Promise<string | undefined> {
-  for (const name of names.filter((one) => !one.endsWith(".history")).reverse())
-    if ((await headerOf(directory, name))?.isItsOwn) return name;
+/** The last of these segments that was written by its name, and of which database it is. */
+async function lastWritten(
+  directory: string,
+  names: readonly string[],
+): Promise<{ readonly name: string; readonly system: bigint } | undefined> {
+  for (const name of names.filter((one) => !one.endsWith(".history")).reverse()) {
+    const header = await headerOf(directory, name);
+    if (header?.isItsOwn) return { name, system: header.system };
+  }
   return undefined;
 }
 
 /** The timeline that a database writes: the last one that it has begun. */
 async function ownTimeline(cluster: string): Promise<bigint> {
-  const names = await withDirectoryIn(cluster, "pg_wal", (directory) => readdir(directory));
-  const [latest] = names
-    .filter((name) => /^[0-9A-F]{8}\.history$/.test(name))
-    .sort()
-    .reverse();
+  const latest = await latestHistory(cluster);
   return latest === undefined ? 1n : timelineOf(latest);
 }
 

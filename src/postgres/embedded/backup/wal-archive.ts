@@ -78,7 +78,7 @@ const ENDS_REPLAY = 255;
 
 /** A history file has one line for each earlier restore. */
 const HISTORY_BYTES = 1024 * 1024;
-const SEGMENT_BYTES = 16n * 1024n * 1024n;
+export const SEGMENT_BYTES = 16n * 1024n * 1024n;
 /** The second and third part of a name together are the segment's number. */
 const SEGMENTS_PER_NAME = 2n ** 32n / SEGMENT_BYTES;
 
@@ -152,11 +152,18 @@ async function findGap(
   return { segment: end, why: "is damaged" };
 }
 
+/** The name of the history of a database's timeline; undefined if that is its first one. */
+export async function latestHistory(cluster: string): Promise<string | undefined> {
+  const names = await withDirectoryIn(cluster, "pg_wal", (directory) => readdir(directory));
+  return names
+    .filter((name) => /^[0-9A-F]{8}\.history$/.test(name))
+    .sort()
+    .at(-1);
+}
+
 /** The timeline that was left, and the place in its log. */
 async function endOfReplay(cluster: string): Promise<[bigint, bigint]> {
-  const names = await withDirectoryIn(cluster, "pg_wal", (directory) => readdir(directory));
-  const histories = names.filter((name) => name.endsWith(".history"));
-  const latest = must(histories.sort().at(-1), "a restored cluster has begun a timeline");
+  const latest = must(await latestHistory(cluster), "a restored cluster has begun a timeline");
   const history = must(await readIn(cluster, `pg_wal/${latest}`, HISTORY_BYTES), "nobody removes a history");
   const lines = history.toString("utf8").trim().split("\n");
   const [, timeline, high, low] = /^([0-9]+)\t([0-9A-F]+)\/([0-9A-F]+)\t/.exec(lines.at(-1) ?? "") ?? [];
