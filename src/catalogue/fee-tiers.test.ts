@@ -10,9 +10,9 @@ const tier = (minimum: string, takerRate: string, makerRebate: string): FeeTier 
 });
 const USUAL = [tier("0", "0.0035", "0.0003"), tier("1000", "0.002", "0.0004"), tier("50000", "0.001", "0.0005")];
 
-test("a rate is from zero to less than one, with four decimals", () => {
-  expect(["0", "0.0001", "0.9999"].map(amountOf).map(isRate)).toEqual([true, true, true]);
-  expect(["-0.0001", "1", "2", "0.00001"].map(amountOf).map(isRate)).toEqual([false, false, false, false]);
+test("a rate is from zero to a tenth, with four decimals", () => {
+  expect(["0", "0.0001", "0.1"].map(amountOf).map(isRate)).toEqual([true, true, true]);
+  expect(["-0.0001", "0.1001", "1", "0.00001"].map(amountOf).map(isRate)).toEqual([false, false, false, false]);
 });
 
 test("a tier begins with its minimum, and a unit less is the tier below", () => {

@@ -27,12 +27,13 @@ export type FeeRejection =
   | ({ readonly code: "rebate_above_commission" } & FeeRates);
 
 const RATE_DECIMALS = 4;
-const ONE = 10n ** 18n;
+/** 10 %: what is above it was meant in percent. */
+const HIGHEST_RATE = 10n ** 17n;
 /** Every node keeps them in memory, and responses list all. */
 export const MAX_TIERS = 50;
 
 export function isRate(rate: Amount): boolean {
-  return rate >= ZERO && rate < ONE && fitsPrecision(rate, RATE_DECIMALS);
+  return rate >= ZERO && rate <= HIGHEST_RATE && fitsPrecision(rate, RATE_DECIMALS);
 }
 
 /**

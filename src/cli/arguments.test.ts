@@ -48,10 +48,12 @@ test("an amount is decimal text above 0 and below 10^18; the precision is left t
   }
 });
 
-test("a rate is from 0 to below 1, with at most 4 decimals", () => {
-  expect(["0", "0.0035", "0.99990", ".5"].map(readRate)).toEqual(["0", "0.0035", "0.9999", "0.5"].map(amountOf));
-  for (const wrong of ["1", "0.00351", "-0.0001", "0.35%", "1e-4", "", " 0.1"]) {
-    expect(() => readRate(wrong), wrong).toThrow("Must be a rate from 0 to below 1 with at most 4 decimals");
+test("a rate is a share from 0 to 0.1, with at most 4 decimals, so that 0.35 % cannot be given as 0.35", () => {
+  expect(["0", "0.0035", "0.09990", ".1"].map(readRate)).toEqual(["0", "0.0035", "0.0999", "0.1"].map(amountOf));
+  for (const wrong of ["1", "0.35", "0.1001", "0.00351", "-0.0001", "0.35%", "1e-4", "", " 0.1"]) {
+    expect(() => readRate(wrong), wrong).toThrow(
+      "Must be a share from 0 to 0.1 with at most 4 decimals, such as 0.0035 for 0.35 %",
+    );
   }
 });
 
@@ -70,7 +72,7 @@ test("a tier is its minimum volume, taker rate and maker rebate", () => {
     expect(() => readTier(wrong), wrong).toThrow("Must be 30-day volume:taker rate:maker rebate");
   }
   for (const wrong of ["0", "0:0.1", "0:0.00351:0", "0:0.1:-0.1"]) {
-    expect(() => readTier(wrong), wrong).toThrow("Must be a rate");
+    expect(() => readTier(wrong), wrong).toThrow("Must be a share");
   }
 });
 

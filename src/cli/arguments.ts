@@ -30,7 +30,7 @@ export function readAmount(text: string): RequestedAmount {
 export function readRate(text: string): Amount {
   const rate = parseZeroOrAmount(text);
   if (rate.kind === "done" && isRate(rate.value)) return rate.value;
-  throw new InvalidArgumentError("Must be a rate from 0 to below 1 with at most 4 decimals, such as 0.0035.");
+  throw new InvalidArgumentError("Must be a share from 0 to 0.1 with at most 4 decimals, such as 0.0035 for 0.35 %.");
 }
 
 /** `30-day volume:taker rate:maker rebate`, the volume in the quote asset. */

@@ -206,6 +206,30 @@ test("closing cuts off no response that is on its way, and ends each connection 
   await closed;
 });
 
+test("closing cuts off no response that its caller still reads while it sends the next request", async () => {
+  const server = fastify({ http: { ServerResponse: TrackedResponse } });
+  // The system takes all of it at once, and sends it as it is read.
+  const page = "x".repeat(1024 * 1024);
+  let response: ServerResponse | undefined;
+  server.server.on("request", (_, made) => {
+    response ??= made;
+  });
+  server.get("/page", async () => page);
+  const port = await listen(server, OF_NODE);
+  const socket = connect(port, "127.0.0.1").pause();
+  onTestFinished(() => void socket.destroy());
+  const request = "GET /page HTTP/1.1\r\nHost: a\r\n\r\n";
+  socket.write(request);
+  await until("it has been sent", () => response?.closed === true);
+  const closed = close(server, 60_000);
+  await until("the server no longer listens", () => !server.server.listening);
+  socket.write(request);
+  let text = "";
+  for await (const piece of socket) text += piece;
+  expect(text).toMatch(new RegExp(`^HTTP/1.1 200 OK\r\n[^]*\r\n\r\nx{${page.length}}$`));
+  await closed;
+});
+
 test("closing does not wait for connections whose TLS handshake does not end", async () => {
   const server = fastify({ https: readCertificate() });
   const port = await listen(server as never, OF_NODE);

@@ -342,7 +342,7 @@ test("the operator sets fees, and a rejected change says why", async () => {
       "the highest maker rebate on ETHUSD, 0.001, would exceed its lowest taker rate, 0.0009, across all tiers and agreements: rebates are paid out of commissions\n",
   });
   expect(precise).toMatchObject({ exitCode: 2, stdout: "" });
-  expect(precise.stderr).toMatch(/'0:0.00351:0' is invalid.* Must be a rate from 0 to below 1 with at most 4 decimals/);
+  expect(precise.stderr).toMatch(/'0:0.00351:0' is invalid.* Must be a share from 0 to 0\.1 with at most 4 decimals/);
   expect(unknown).toEqual({ exitCode: 1, stdout: "", stderr: "market not found: NOPEUSD\n" });
   expect(stranger).toEqual({ exitCode: 1, stdout: "", stderr: `customer not found: ${NOBODY}\n` });
   expect(await recordOf("fee", "end", "ETHUSD", "--customer", made.id)).toEqual({

@@ -263,6 +263,7 @@ async function restoringService({ at, isSeamless = true, hasLast = false }: Rest
 async function longResult(url: string): Promise<string> {
   const line = (at: number): string => `default,${PROFILE},1,USD,long-${at},`;
   const before = Array.from({ length: 20 }, (_, at) => line(at));
+  await rm(join(folder, "long.result.csv"), { force: true });
   const first = await file("long.csv", HEAD, ...before);
   expect((await payout(first, url)).exitCode).toBe(0);
   const done = (await readFile(join(folder, "long.result.csv"), "utf8")).trimEnd().split("\n");

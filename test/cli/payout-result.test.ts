@@ -1,5 +1,5 @@
 /** `parbook payout run` with the result of a run at another service, or before a restore. */
-import { readFile, rm } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { expectBooksBalance } from "../support/books.ts";
@@ -133,4 +133,39 @@ test("all lines that are done are looked for, wherever they stand", async () => 
     expect([exitCode, stdout, stderr.split(":")[0]]).toEqual(refused(number));
   }
   expect(await available(to)).toBe("150");
+});
+
+test("a result replaces only that of an earlier run of the same payout", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const line = (refId: string, amount = "1") => `${from},${to},${amount},USD,${refId},`;
+  const october = await file("salaries.csv", HEAD, line("october-1"), line("october-2", "100"));
+  expect((await payout(october)).exitCode).toBe(1);
+  const result = join(folder, "salaries.result.csv");
+  const first = await readFile(result, "utf8");
+  const rejected = (path: string) => ({
+    exitCode: 1,
+    stdout: "",
+    stderr: `${path} exists, and is not the result of an earlier run of this payout: nothing was sent. Move it away, or name another place by --result\n`,
+  });
+  // The next month's, in the same file.
+  await file("salaries.csv", HEAD, line("november-1"));
+  expect(await payout(october)).toEqual(rejected(result));
+  const december = await file("december.csv", HEAD, line("december-1"));
+  expect(await payout(october, "--result", december)).toEqual(rejected(december));
+  const notes = await file("notes.txt", 'no "CSV');
+  expect(await payout(october, "--result", notes)).toEqual(rejected(notes));
+  expect([await readFile(result, "utf8"), await available(to)]).toEqual([first, "1"]);
+  // What was rejected is corrected, with another ref_id; and a place that was made for it.
+  await file("salaries.csv", HEAD, line("october-1"), line("october-3"));
+  expect((await payout(october)).exitCode).toBe(0);
+  const made = join(folder, "made.csv");
+  await writeFile(made, "");
+  expect((await payout(october, "--result", made)).exitCode).toBe(0);
+  expect((await readFile(made, "utf8")).split("\n").map((each) => each.split(",").at(-3))).toEqual([
+    "status",
+    "EXISTS",
+    "EXISTS",
+    undefined,
+  ]);
+  expect(await available(to)).toBe("2");
 });

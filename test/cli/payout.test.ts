@@ -1,7 +1,7 @@
 /** `parbook payout run`, with the commands of docs/payouts.md. */
 
 import { once } from "node:events";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -243,16 +243,16 @@ test("that a result cannot be written is said beside what was paid", async () =>
   const path = await file("full.csv", HEAD, `default,${target},1,USD,full-1,`);
   await fund(acme.defaultProfile, "1");
   // As with a full disk: known only once all is sent.
-  await mkdir(join(folder, "full.result.csv", "there"), { recursive: true });
-  const { exitCode, stdout, stderr } = await payout(path);
+  const nowhere = join(folder, "nowhere", "full.csv");
+  const { exitCode, stdout, stderr } = await payout(path, service.baseUrl, "--result", nowhere);
   expect([exitCode, stdout]).toEqual([1, "1 lines: 1 COMPLETED\n"]);
   const lines = stderr.trimEnd().split("\n");
   expect(lines).toEqual([
-    expect.stringMatching(/^the result could not be written: .*full\.result\.csv/),
+    expect.stringMatching(/^the result could not be written: .*nowhere\/full\.csv/),
     `  nothing is paid twice: once there is room, or to another place, get it with: parbook payout run ${path} --client ${acme.clientId} --secret-file ${join(folder, "acme.secret")} --url ${service.baseUrl} --result PATH`,
   ]);
   expect(await available(target)).toBe("1");
-  const elsewhere = await payout(path, service.baseUrl, "--result", join(folder, "elsewhere.csv"));
+  const elsewhere = await payout(path, service.baseUrl, "--result", join(folder, "later.csv"));
   expect([elsewhere.exitCode, elsewhere.stdout]).toEqual([0, expect.stringContaining("1 lines: 1 EXISTS")]);
   expect(await available(target)).toBe("1");
 });

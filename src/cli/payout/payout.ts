@@ -91,12 +91,14 @@ async function readFileOf(file: string): Promise<Payout> {
 
 async function send(file: string, payout: Payout, options: Options, stopping: AbortSignal): Promise<CommandResult> {
   const { isOpenLine, resultText } = await import("./payout-file.ts");
+  const { checkReplaceable, resultFileOf } = await import("./result-file.ts");
   const results = new Map<PayoutLine, LineResult>();
   for (const line of payout.lines) if (line.result !== undefined && !isOpenLine(line)) results.set(line, line.result);
   const open = payout.lines.filter(isOpenLine);
   const client = new BulkClient(await targetOf(options), stopping);
   const isDryRun = options.dryRun === true;
   const resultFile = options.result ?? resultFileOf(file);
+  if (!isDryRun && resultFile !== file) await checkReplaceable(resultFile, payout, MOST_BYTES);
   const commandOf = (path: string): string => `parbook payout run ${shellWord(path)} ${optionsText(options)}`;
   const again = commandOf(resultFile);
   /** @returns why not, and what to do, in lines: the payments are made all the same */
@@ -282,11 +284,6 @@ async function targetOf({ client, secretFile, kind, url }: Options): Promise<Tar
   if (service === undefined)
     throw new CommandRejected(`no service runs on the data directory ${dataDir}: name one by --url`);
   return { url: service.baseUrl, kind, clientId: client, secret };
-}
-
-/** That of a result is itself. */
-function resultFileOf(file: string): string {
-  return file.endsWith(".result.csv") ? file : `${file.replace(/\.csv$/i, "")}.result.csv`;
 }
 
 function optionsText({ client, secretFile, kind, url }: Options): string {

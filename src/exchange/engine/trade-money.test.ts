@@ -10,7 +10,7 @@ import { heldAsset, receivedAsset, shareOfHold, type Trade, tradeEntries, tradeO
 
 /** In units of 10^-4, including invalid rates. */
 const rate = fc
-  .oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 10_000 }))
+  .oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_100 }))
   .map((units) => (BigInt(units) * 10n ** 14n) as Amount);
 const tiers: fc.Arbitrary<FeeTier[]> = fc
   .uniqueArray(
@@ -93,7 +93,7 @@ test("rejected tiers could pay more than they take", () => {
       const commissions = some.map((tier) => multiplyExact(gross, tier.takerRate));
       const couldLose = rebates.some((rebate) => commissions.some((commission) => rebate > commission));
       const isRate = some.every(
-        ({ takerRate, makerRebate }) => takerRate < amountOf("1") && makerRebate < amountOf("1"),
+        ({ takerRate, makerRebate }) => takerRate <= amountOf("0.1") && makerRebate <= amountOf("0.1"),
       );
       expect(checkTiers(some).kind === "done").toBe(isRate && !couldLose);
     }),

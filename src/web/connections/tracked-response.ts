@@ -6,6 +6,7 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { assert } from "../../std/assert.ts";
+import { linger, stopReadingAtOnce } from "./lingering-close.ts";
 
 interface Connection {
   newest: ServerResponse | undefined;
@@ -99,8 +100,11 @@ export function endOnceIdle(socket: Socket): void {
   if (connection.newest !== undefined) endIfIdle(socket);
 }
 
+/** Its last response may still be on its way, while its caller sends the next request. */
 function endIfIdle(socket: Socket): void {
-  if (isIdle(socket)) socket.destroySoon();
+  if (!isIdle(socket) || socket.writableEnded) return;
+  stopReadingAtOnce(socket);
+  linger(socket);
 }
 
 /** Whether no complete request of a connection is unanswered. */
