@@ -106,12 +106,15 @@ test("an old cursor stays readable, in whatever order its filters come", () => {
   expect(decodeCursor(ofBefore, { ...list, query: otherwise })).toEqual(done(["7"]));
 });
 
-test("a cursor is bound to the customer, the path and the filters, but not to limit and cursor", () => {
+test("a cursor is bound to the customer, the path and the filters, but not to limit, cursor and waiting time", () => {
   const cursor = encodeCursor(LIST, ["2026-11-21T09:30:00.000Z", "7"]);
   const position = ["2026-11-21T09:30:00.000Z", "7"];
   expect(decodeCursor(cursor, LIST)).toEqual(done(position));
   expect(
-    decodeCursor(cursor, { ...LIST, query: { page_cursor: "x", limit: 3, nickname: "a", other: undefined } }),
+    decodeCursor(cursor, {
+      ...LIST,
+      query: { page_cursor: "x", limit: 3, wait_millis: 5, nickname: "a", other: undefined },
+    }),
   ).toEqual(done(position));
   expect(decodeCursor(cursor, { ...LIST, customerId: "c-2" })).toEqual(reject("other_list"));
   expect(decodeCursor(cursor, { ...LIST, path: "/v2/others" })).toEqual(reject("other_list"));

@@ -47,15 +47,21 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((part) => typeof part === "string" && !part.includes("\0"));
 }
 
+const NO_FILTERS: ReadonlySet<string> = new Set(["limit", "page_cursor", "wait_millis"]);
+
 function digestOf({ customerId, path, query }: CursorList): string {
   const filters = Object.entries(query)
-    .filter(([name, value]) => name !== "limit" && name !== "page_cursor" && value !== undefined)
+    .filter(([name, value]) => !NO_FILTERS.has(name) && value !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash("sha256")
     .update(JSON.stringify([customerId, path, filters]))
     .digest("base64url")
     .slice(0, 16);
 }
+
+/** For the description of a list that has filters by time, of records that several nodes write. */
+export const COMES_LATE =
+  "A record comes once it is committed, seconds after its time: to follow the list by time, begin a minute back each time and drop the ids that you already have. Of `/v2/events` none comes late.";
 
 export interface PageRequest<Position> {
   readonly limit: number;

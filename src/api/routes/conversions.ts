@@ -26,7 +26,7 @@ import {
 } from "../domain-mapping.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { annotatedBodies, annotationFilters } from "../requests/annotated-bodies.ts";
-import { page, pageRequest } from "../requests/paging.ts";
+import { COMES_LATE, page, pageRequest } from "../requests/paging.ts";
 import {
   Amount,
   AssetCode,
@@ -186,7 +186,7 @@ function listRoute(api: Api, conversions: Conversions, profiles: Pick<Profiles, 
         operationId: "listStablecoinConversions",
         tags: ["Conversions"],
         summary: "List conversions",
-        description: "The caller's conversions, by creation time. Filters combine with AND.",
+        description: `The caller's conversions, by creation time. Filters combine with AND. ${COMES_LATE}`,
         querystring: ListConversionsQuery,
         response: { 200: ListOf(ConversionBody), ...errors(400, 401, 403, 429, 500, 503) },
       },

@@ -186,7 +186,7 @@ function listRoute(api: Api, options: EventRoutesOptions): void {
         tags: ["Events"],
         summary: "List events",
         description:
-          "The caller's events, oldest first. To follow them, repeat with `after_number`, the number of the last event, and `wait_millis`. While `next_page_cursor` is not empty, go on with it instead: so much did not match a filter. Filters combine with AND, the values of one filter with OR.",
+          "The caller's events, oldest first. To follow them, repeat with `after_number`, the number of the last event, and `wait_millis`. While `next_page_cursor` is not empty, add it as `page_cursor`: so much did not match a filter. Filters combine with AND, the values of one filter with OR.",
         querystring: ListEventsQuery,
         response: { 200: EventList, ...errors(400, 401, 403, 429, 500, 503) },
       },

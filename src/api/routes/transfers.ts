@@ -23,7 +23,7 @@ import { invalid } from "../problems/failing-fields.ts";
 import { errors } from "../problems/problem-responses.ts";
 import { notFound } from "../problems/problems.ts";
 import { annotatedBodies, repeatableAnnotationFilters } from "../requests/annotated-bodies.ts";
-import { page, pageRequest } from "../requests/paging.ts";
+import { COMES_LATE, page, pageRequest } from "../requests/paging.ts";
 import {
   Amount,
   AssetCode,
@@ -211,7 +211,7 @@ function listRoute(api: Api, transfers: Transfers, profiles: Pick<Profiles, "lis
         operationId: "listTransfers",
         tags: ["Transfers"],
         summary: "List transfers",
-        description: "The caller's records. Filters combine with AND, the values of one filter with OR.",
+        description: `The caller's records. Filters combine with AND, the values of one filter with OR. ${COMES_LATE}`,
         querystring: ListTransfersQuery,
         response: { 200: ListOf(TransferBody), ...errors(400, 401, 403, 429, 500, 503) },
       },

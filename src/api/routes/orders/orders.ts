@@ -17,7 +17,7 @@ import {
 } from "../../domain-mapping.ts";
 import { errors } from "../../problems/problem-responses.ts";
 import { annotationFilters } from "../../requests/annotated-bodies.ts";
-import { page, pageRequest } from "../../requests/paging.ts";
+import { COMES_LATE, page, pageRequest } from "../../requests/paging.ts";
 import { ListOf, ListQuery, ProfileIdParam, RefId, Repeatable, UuidText, uuidOf } from "../../requests/schemas.ts";
 import { idsWithin, interval, readInterval } from "../../requests/time-range.ts";
 import { filteredProfile, ownProfile } from "../path-profile.ts";
@@ -188,7 +188,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         operationId: "listOrders",
         tags: TAGS,
         summary: "List orders, newest first",
-        description: "The caller's orders of all profiles, including closed ones. Filters combine with AND.",
+        description: `The caller's orders of all profiles, including closed ones. Filters combine with AND. ${COMES_LATE}`,
         querystring: CustomerQuery,
         response: { 200: ListOf(OrderBody), ...errors(400, 401, 403, "unknown_market", 429, 500, 503) },
       },
@@ -210,7 +210,7 @@ function listRoutes(api: Api, exchange: Exchange, profiles: Pick<Profiles, "find
         operationId: "listProfileOrders",
         tags: TAGS,
         summary: "List the orders of a profile, newest first",
-        description: "The profile's orders, including closed ones. Filters combine with AND.",
+        description: `The profile's orders, including closed ones. Filters combine with AND. ${COMES_LATE}`,
         params: Type.Object({ profile_id: ProfileIdParam }),
         querystring: ProfileQuery,
         response: {
