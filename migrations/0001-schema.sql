@@ -712,7 +712,8 @@ create table transfer (
     type in ('CRYPTO_DEPOSIT', 'CRYPTO_WITHDRAWAL')
     or num_nonnulls(crypto_network, destination_address, crypto_tx_hash, crypto_tx_index, notional_value) = 0),
   constraint network_of_transaction check (crypto_tx_hash is null or crypto_network is not null),
-  constraint index_of_transaction check (crypto_tx_index is null or crypto_tx_hash is not null)
+  constraint index_of_transaction check (crypto_tx_index is null or crypto_tx_hash is not null),
+  constraint deposit_names_output check (from_profile_id is not null or crypto_tx_hash is null or crypto_tx_index is not null)
 );
 comment on table transfer is
   'A movement of money: between two profiles, into the platform (a deposit) or out of it (a withdrawal). One row holds both '
@@ -741,7 +742,7 @@ comment on column transfer.crypto_network is
   'Like destination_address, crypto_tx_hash, crypto_tx_index and notional_value: of CRYPTO_DEPOSIT and CRYPTO_WITHDRAWAL '
   'only, and null where it does not apply.';
 comment on column transfer.crypto_tx_hash is
-  'With crypto_tx_index: the transaction of the chain, as it was named when this row was written. A deposit names it '
+  'With crypto_tx_index: the transaction of the chain, as it was named when this row was written. A deposit names both '
   'then or never. That of a withdrawal which has steps may be named by a step instead, in external_transfer, which '
   'then holds.';
 comment on column transfer.ref_id is 'The requesting customer''s key: a request with one that is taken is answered with the transfer that has it. Null: without one.';
@@ -758,9 +759,9 @@ comment on index transfer_received is
 create unique index transfer_ref_id_already_used on transfer (customer_id, ref_id) where ref_id is not null;
 comment on index transfer_ref_id_already_used is 'Rejects a ref_id that is taken, and finds the transfer that has it.';
 create unique index chain_transaction_already_deposited on transfer (regexp_replace(crypto_tx_hash, '^0x', ''), crypto_tx_index)
-  nulls not distinct where crypto_tx_hash is not null and from_profile_id is null;
+  where crypto_tx_hash is not null and from_profile_id is null;
 comment on index chain_transaction_already_deposited is
-  'Rejects a second deposit of a transaction of a chain, and finds the first: whichever network either names, so without '
+  'Rejects a second deposit of an output of a transaction, and finds the first: whichever network either names, so without '
   'the 0x that hashes of some networks begin with.';
 create index transfer_transaction on transfer (customer_id, crypto_tx_hash, id) where crypto_tx_hash is not null;
 comment on index transfer_transaction is

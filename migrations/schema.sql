@@ -677,7 +677,7 @@ create table transfer (
   to_account_id text,
   to_metadata jsonb,
   destination_address text,
-  -- With crypto_tx_index: the transaction of the chain, as it was named when this row was written. A deposit names it
+  -- With crypto_tx_index: the transaction of the chain, as it was named when this row was written. A deposit names both
   -- then or never. That of a withdrawal which has steps may be named by a step instead, in external_transfer, which
   -- then holds.
   crypto_tx_hash text,
@@ -690,6 +690,7 @@ create table transfer (
   constraint transfer_pkey PRIMARY KEY (customer_id, id),
   constraint amount_above_zero CHECK (((amount)::numeric > (0)::numeric)),
   constraint chain_details_of_crypto_only CHECK (((type = ANY (ARRAY['CRYPTO_DEPOSIT'::transfer_type, 'CRYPTO_WITHDRAWAL'::transfer_type])) OR (num_nonnulls(crypto_network, destination_address, crypto_tx_hash, crypto_tx_index, notional_value) = 0))),
+  constraint deposit_names_output CHECK (((from_profile_id IS NOT NULL) OR (crypto_tx_hash IS NULL) OR (crypto_tx_index IS NOT NULL))),
   constraint index_of_transaction CHECK (((crypto_tx_index IS NULL) OR (crypto_tx_hash IS NOT NULL))),
   constraint network_of_transaction CHECK (((crypto_tx_hash IS NULL) OR (crypto_network IS NOT NULL))),
   constraint other_customer_only_on_platform CHECK (((to_customer_id = customer_id) OR (type = 'PLATFORM_TRANSFER'::transfer_type))),
@@ -703,9 +704,9 @@ END),
   constraint steps_only_across_the_border CHECK (((has_steps IS NULL) OR (has_steps AND (num_nonnulls(from_profile_id, to_profile_id) = 1)))),
   constraint to_customer_has_to_profile CHECK (((to_profile_id IS NULL) = (to_customer_id IS NULL)))
 );
--- Rejects a second deposit of a transaction of a chain, and finds the first: whichever network either names, so without
--- the 0x that hashes of some networks begin with.
-CREATE UNIQUE INDEX chain_transaction_already_deposited ON public.transfer USING btree (regexp_replace(crypto_tx_hash, '^0x'::text, ''::text), crypto_tx_index) NULLS NOT DISTINCT WHERE ((crypto_tx_hash IS NOT NULL) AND (from_profile_id IS NULL));
+-- Rejects a second deposit of an output of a transaction, and finds the first: whichever network either names, so
+-- without the 0x that hashes of some networks begin with.
+CREATE UNIQUE INDEX chain_transaction_already_deposited ON public.transfer USING btree (regexp_replace(crypto_tx_hash, '^0x'::text, ''::text), crypto_tx_index) WHERE ((crypto_tx_hash IS NOT NULL) AND (from_profile_id IS NULL));
 -- The transfers of a range of batches, for verify and exports.
 CREATE INDEX transfer_batch ON public.transfer USING brin (batch int8_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
 -- Lists by account_ids, page by page: the debits.

@@ -53,7 +53,7 @@ export interface Claim {
   /** The record that the ref_id will identify. */
   readonly id: Uuid;
   /** The unique index that keeps it, and the values in it. If undefined, a row of `claim` does. */
-  readonly keptBy?: { readonly index: UniqueIndex; readonly values: readonly (string | null)[] };
+  readonly keptBy?: { readonly index: UniqueIndex; readonly values: readonly string[] };
   /**
    * Look the ref_id up first, because it is probably taken, such as by a command that runs at every start. Otherwise a
    * ref_id is assumed to be free, and a taken one costs a failed batch.

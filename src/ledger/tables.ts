@@ -72,7 +72,6 @@ export interface Projection<Row extends StateRow> extends VersionedTable<Row> {
 interface UniqueIndexColumn {
   readonly name: string;
   readonly type: string;
-  readonly nullable?: true;
   /** Its value, as an expression on the table `t`. If undefined, the column of that name. */
   readonly expression?: string;
 }

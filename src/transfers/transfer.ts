@@ -175,7 +175,7 @@ const CHAIN_DEPOSITS: UniqueIndex = {
   constraint: "chain_transaction_already_deposited",
   columns: [
     { name: "digits", type: "text", expression: "regexp_replace(t.crypto_tx_hash, '^0x', '')" },
-    { name: "crypto_tx_index", type: "text", nullable: true },
+    { name: "crypto_tx_index", type: "text" },
   ],
   where: "t.from_profile_id is null",
 };
@@ -223,13 +223,13 @@ export function formsOfHash(hash: string): readonly string[] {
 }
 
 /**
- * A transaction on a chain is deposited once, whichever customer it is for and whichever network is named: an operator may
- * name the wrong one. One that names no output is the first one.
+ * An output of a transaction on a chain is deposited once, whichever customer it is for and whichever network is named: an
+ * operator may name the wrong one.
  * @returns no claim if none is named
  */
 export function chainDepositClaims(customerId: CustomerId, details: ExternalTransferDetails, id: Uuid): Claim[] {
-  const { cryptoTxHash, cryptoTxIndex = null } = details;
-  if (cryptoTxHash === undefined) return [];
+  const { cryptoTxHash, cryptoTxIndex } = details;
+  if (cryptoTxHash === undefined || cryptoTxIndex === undefined) return [];
   const values = [cryptoTxHash.replace(/^0x/, ""), cryptoTxIndex];
   const keptBy = { index: CHAIN_DEPOSITS, values };
   return [{ customerId, kind: "chain_deposit", refId: values.join("/"), id, keptBy }];

@@ -13,7 +13,7 @@ import type { Key } from "../ledger/tables.ts";
 import type { Lane } from "../ledger/writer/lane.ts";
 import type { Asset } from "../money/asset.ts";
 import type { Database } from "../postgres/database.ts";
-import { must } from "../std/assert.ts";
+import { assert, must } from "../std/assert.ts";
 import type { IdSource, Uuid } from "../std/id.ts";
 import { reject } from "../std/result.ts";
 import { findExisting, moveAll, tryMoves } from "./bulk.ts";
@@ -153,15 +153,16 @@ function deposit(
   });
 }
 
-/** As they are stored. */
+/** As they are stored. A deposit that names a transaction names the output, too. */
 export function canonicalDetails({
   details,
   direction,
 }: Pick<ExternalTransferRequest, "details" | "direction">): ExternalTransferRequest["details"] {
   const transaction = canonicalTransaction(details.cryptoNetwork, details);
-  // Named without an output, a deposit could be made once more with its first one.
-  const isWhole = direction === "CREDIT" && transaction.cryptoTxHash !== undefined;
-  return { ...details, ...transaction, cryptoTxIndex: transaction.cryptoTxIndex ?? (isWhole ? "0" : undefined) };
+  // Without it, the same payment could be deposited once more by somebody who names its output.
+  const isExact = transaction.cryptoTxHash === undefined || transaction.cryptoTxIndex !== undefined;
+  assert(direction === "DEBIT" || isExact, "a deposit names the output of its transaction");
+  return { ...details, ...transaction };
 }
 
 function cross(

@@ -96,6 +96,12 @@ test.each<[string, string, string[], RegExp]>([
   ["withdraw", "USDG", ["--type", "WIRE_WITHDRAWAL"], /^WIRE_WITHDRAWAL is not for USDG, which is not fiat$/],
   ["deposit", "USDG", ["--tx-index", "3"], /^--tx-index needs --tx-hash$/],
   ["deposit", "BTC", ["--tx-hash", "ab"], /^--tx-hash needs --network: the one that the transaction is on$/],
+  [
+    "deposit",
+    "BTC",
+    ["--tx-hash", "ab", "--network", "BITCOIN"],
+    /^--tx-hash of a deposit needs --tx-index: which output of the transaction it is$/,
+  ],
   ["deposit", "BTC", ["--network", "ETHEREUM"], /^BTC is not on ETHEREUM, but on BITCOIN$/],
   ["withdraw", "LTC", ["--network", "BITCOIN"], /^LTC is not on BITCOIN, but on LITECOIN$/],
   ["deposit", "USDG", ["--network", "DOGECOIN"], /^USDG is not on DOGECOIN$/],
@@ -104,7 +110,7 @@ test.each<[string, string, string[], RegExp]>([
     "deposit",
     "USDG",
     ON_CHAIN,
-    /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}, a CRYPTO_DEPOSIT of 1000 USDG of profile [0-9a-f-]{36}\. Another output of it is named by --tx-index$/,
+    /^transaction "5xWq" was already recorded as transfer [0-9a-f-]{36}, a CRYPTO_DEPOSIT of 1000 USDG of profile [0-9a-f-]{36}\. Another output of it has another --tx-index$/,
   ],
   [
     "withdraw",
@@ -217,13 +223,13 @@ test("a transaction is deposited once, whichever network is named and however it
     const what = `transfer ${id}, a CRYPTO_DEPOSIT of 1 PYUSD of profile ${customer.default_profile_id}`;
     expect([exitCode, stderr.trim()]).toEqual([
       1,
-      `transaction "${hash}" was already recorded as ${what}. Another output of it is named by --tx-index`,
+      `transaction "${hash}" was already recorded as ${what}. Another output of it has another --tx-index`,
     ]);
   }
 });
 
 test("the transaction of a failed deposit is not taken for credited", async () => {
-  const deposit = ["deposit", ...of("PYUSD", "1"), "--network", "STELLAR", "--tx-hash", "fa11ed"];
+  const deposit = ["deposit", ...of("PYUSD", "1"), "--network", "STELLAR", "--tx-hash", "fa11ed", "--tx-index", "0"];
   const { id } = await recordOf<{ id: string }>(...deposit, "--pending");
   expect((await run(["transfer", "fail", id, "--reason", "reorganised"])).exitCode).toBe(0);
   const what = `transfer ${id}, a CRYPTO_DEPOSIT of 1 PYUSD of profile ${customer.default_profile_id}, which is failed`;
@@ -235,7 +241,7 @@ test("what was done is said in one line: recorded, or only requested", async () 
   const said = async (...argv: string[]) => (await run(argv)).stdout.replace(/[0-9a-f-]{36}/, "ID");
   expect(await said("deposit", ...of("USD", "5"))).toBe("deposited 5 USD: transfer ID\n");
   expect(await said("withdraw", ...of("USD", "1.50"))).toBe("withdrawn 1.5 USD: transfer ID\n");
-  expect(await said("deposit", ...of("BTC", "1"), "--network", "BITCOIN", "--tx-hash", "ab12")).toBe(
+  expect(await said("deposit", ...of("BTC", "1"), "--network", "BITCOIN", "--tx-hash", "ab12", "--tx-index", "0")).toBe(
     "deposited 1 BTC on BITCOIN: transfer ID\n",
   );
   expect(await said("withdraw", ...of("USD", "1"), "--pending")).toBe("requested: withdraw 1 USD: transfer ID\n");

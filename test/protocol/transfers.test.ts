@@ -296,9 +296,9 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
     if (made.kind !== "done") throw new Error(JSON.stringify(made));
     return made.value.id;
   };
-  const deposit = await record("CREDIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xAB01" });
+  const deposit = await record("CREDIT", { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xAB01", cryptoTxIndex: "0" });
   const onBitcoin = await record("CREDIT", { cryptoNetwork: "BITCOIN", cryptoTxHash: "AB01", cryptoTxIndex: "1" });
-  const onSolana = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "5xWq" });
+  const onSolana = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "5xWq", cryptoTxIndex: "0" });
   const replaced = await record(
     "DEBIT",
     { cryptoNetwork: "ETHEREUM", cryptoTxHash: "0xab02", cryptoTxIndex: "7" },
@@ -320,7 +320,7 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
   expect(await found("crypto_tx_hashes=5xWq")).toEqual([onSolana]);
   expect(await found("crypto_tx_hashes=5xwq")).toEqual([]);
   // One that could be hexadecimal digits.
-  const likeDigits = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "AB05" });
+  const likeDigits = await record("CREDIT", { cryptoNetwork: "SOLANA", cryptoTxHash: "AB05", cryptoTxIndex: "0" });
   expect(await found("crypto_tx_hashes=AB05")).toEqual([likeDigits]);
   expect(await found("crypto_tx_hashes=ab05")).toEqual([]);
   expect(await found("crypto_tx_hashes=0xab02")).toEqual([]);
@@ -340,7 +340,7 @@ test("deposits and withdrawals are found by the hash of their transaction, in an
     replaced,
   ]);
   // Named when it was requested, and by no step.
-  const announced = await record("CREDIT", { cryptoNetwork: "BASE", cryptoTxHash: "0xab04" }, true);
+  const announced = await record("CREDIT", { cryptoNetwork: "BASE", cryptoTxHash: "0xab04", cryptoTxIndex: "0" }, true);
   for (const step of [undefined, { to: "completed" }] as const) {
     if (step !== undefined) unwrap(await transfers.step(owner.id, announced, step, TESTER));
     for (const further of ["", "&order_by=UPDATED_AT", `&ids=${announced}`, "&statuses=PENDING&statuses=COMPLETED"])

@@ -33,7 +33,9 @@ export function requestOfOperator(random: Random, refId: string, customers: read
   const isDeposit = random(5) < 2;
   const isWire = of.asset === "USD";
   const namesTransaction = isDeposit && !isWire;
-  const transaction = namesTransaction ? { cryptoTxHash: `0x${random(CHAIN_TRANSACTIONS).toString(16)}` } : {};
+  const transaction = namesTransaction
+    ? { cryptoTxHash: `0x${random(CHAIN_TRANSACTIONS).toString(16)}`, cryptoTxIndex: "0" }
+    : {};
   const details = {
     ...of,
     direction: isDeposit ? "CREDIT" : "DEBIT",

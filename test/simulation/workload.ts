@@ -357,9 +357,10 @@ function external(
   name: string,
 ): ExternalTransferRequest {
   const isWire = asset === "USD";
+  const transaction = { cryptoTxHash: `transaction ${name}`, cryptoTxIndex: "0" };
   const details: ExternalTransferRequest["details"] = isWire
     ? { memo: name }
-    : { memo: name, cryptoNetwork: "ETHEREUM", ...(way === "DEPOSIT" && { cryptoTxHash: `transaction ${name}` }) };
+    : { memo: name, cryptoNetwork: "ETHEREUM", ...(way === "DEPOSIT" && transaction) };
   const [direction, type] = [way === "DEPOSIT" ? "CREDIT" : "DEBIT", `${isWire ? "WIRE" : "CRYPTO"}_${way}`] as const;
   return { customerId, profileId, amount: amountOf(amount), asset, direction, type, details, refId };
 }

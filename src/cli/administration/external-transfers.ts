@@ -62,7 +62,7 @@ export function addExternalTransferCommands(program: Command): void {
     summary: "record a deposit",
     examples: [
       `deposit --profile ${PROFILE} --asset USD --amount 250000 --type WIRE_DEPOSIT --ref-id wire-4711 --memo 'invoice 17'`,
-      `deposit --profile ${PROFILE} --asset USDG --amount 1000 --network SOLANA --tx-hash 5xWq...`,
+      `deposit --profile ${PROFILE} --asset USDG --amount 1000 --network SOLANA --tx-hash 5xWq... --tx-index 0`,
       `deposit --profile ${PROFILE} --asset USD --amount 250000 --pending`,
     ],
   });
@@ -97,10 +97,17 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
     )
     .option("--address <text>", "the destination address; not for fiat", readAddress)
     .option("--tx-hash <text>", "the transaction hash; not for fiat", readHash)
-    .option("--tx-index <number>", "the output index within the transaction; not for fiat", readOutputIndex);
+    .option("--tx-index <number>", indexText(way), readOutputIndex);
   setWritingAction(command, (operator, options: ExternalTransferOptions) =>
     withCore((core) => recordTransfer(core, way, options, operator)),
   );
+}
+
+/** Whoever left it out and whoever named it would deposit one payment twice. */
+function indexText({ direction }: TransferDirection): string {
+  const what = "the output's index within the transaction; not for fiat";
+  if (direction === "DEBIT") return what;
+  return `${what}; required with --tx-hash (on networks without outputs: 0, or of several payments the place, from 0)`;
 }
 
 async function recordTransfer(
@@ -116,7 +123,7 @@ async function recordTransfer(
   const asset = getAsset(core.catalogue, options.asset);
   const fiat = asset.kind === "fiat";
   const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as ExternalTransferType);
-  checkOptions(asset, type, options);
+  checkOptions(asset, type, direction, options);
   const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
   const owner = { customerId, profileId: profile };
   const hasSteps = options.pending === true ? { hasSteps: true as const } : {};
@@ -144,7 +151,7 @@ async function existing(core: Core, request: ExternalTransferRequest, id: Uuid):
     const next =
       found.steps?.status === "failed"
         ? "If it arrived after all, record it without --tx-hash, and name it in --memo"
-        : "Another output of it is named by --tx-index";
+        : "Another output of it has another --tx-index";
     return `transaction ${hash} was already recorded as transfer ${id}, ${what}${state}. ${next}`;
   }
   const ref = `ref_id ${JSON.stringify(refId)}`;
@@ -179,7 +186,12 @@ function isSame(request: ExternalTransferRequest, found: TransferRecord): boolea
 }
 
 /** Fiat moves by wire and everything else on a chain. */
-function checkOptions({ code, kind }: Asset, type: ExternalTransferType, options: ExternalTransferOptions): void {
+function checkOptions(
+  { code, kind }: Asset,
+  type: ExternalTransferType,
+  direction: ExternalTransferRequest["direction"],
+  options: ExternalTransferOptions,
+): void {
   const fiat = kind === "fiat";
   if (fiat === type.startsWith("CRYPTO_")) {
     throw new CommandRejected(`${type} is not for ${code}, which is ${fiat ? "fiat" : "not fiat"}`);
@@ -194,6 +206,8 @@ function checkOptions({ code, kind }: Asset, type: ExternalTransferType, options
     throw new CommandRejected("--tx-hash needs --network: the one that the transaction is on");
   if (options.txIndex !== undefined && options.txHash === undefined)
     throw new CommandRejected("--tx-index needs --tx-hash");
+  if (direction === "CREDIT" && options.txHash !== undefined && options.txIndex === undefined)
+    throw new CommandRejected("--tx-hash of a deposit needs --tx-index: which output of the transaction it is");
 }
 
 function networkOf({ code }: Asset, named: CryptoNetwork | undefined): CryptoNetwork {

@@ -195,7 +195,7 @@ function refIdLookups(marker: string, answer: Answer): Readonly<Record<string, S
       answer(run, findInIndex(run, "transfer_ref_id_already_used", ["customer_id", "ref_id"], values)),
     [heldInIndex(
       ["$1::text[], $2::text[]", "digits, crypto_tx_index"],
-      "regexp_replace(t.crypto_tx_hash, '^0x', '') = k.digits and t.crypto_tx_index is not distinct from k.crypto_tx_index and t.from_profile_id is null",
+      "regexp_replace(t.crypto_tx_hash, '^0x', '') = k.digits and t.crypto_tx_index = k.crypto_tx_index and t.from_profile_id is null",
     )]: (run, values) =>
       answer(run, findInIndex(run, "chain_transaction_already_deposited", ["digits", "crypto_tx_index"], values)),
   };

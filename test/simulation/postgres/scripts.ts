@@ -130,7 +130,8 @@ function recordOf(id: Uuid, toProfileId: ProfileId, { refId, cryptoTxHash }: Non
     ...{ id, customerId: CUSTOMER as CustomerId, type: "CRYPTO_DEPOSIT", asset: USD, amount: amountOf("1") },
     ...{ fromProfileId: undefined, fromAnnotations: {} },
     ...{ toProfileId, toCustomerId: CUSTOMER as CustomerId, toAnnotations: {} },
-    ...{ hasSteps: undefined, refId, cryptoNetwork: "ETHEREUM", cryptoTxHash, createdAt: NOW },
+    ...{ hasSteps: undefined, refId, cryptoNetwork: "ETHEREUM", createdAt: NOW },
+    ...{ cryptoTxHash, cryptoTxIndex: cryptoTxHash && "0" },
   };
 }
 
@@ -272,7 +273,7 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
     ],
     got: ["A got []", "A got []", "B waits", "B got []"],
   }),
-  "a transaction of a chain is deposited once, with an index or without": async () => ({
+  "an output of a transaction is deposited once": async () => ({
     script: [
       ["A", deposit({ slot: 1, n: 0, record: { refId: "one", cryptoTxHash: "0xabc" } })],
       ["B", deposit({ slot: 2, n: 0, profile: OTHER, record: { refId: "two", cryptoTxHash: "abc" } })],

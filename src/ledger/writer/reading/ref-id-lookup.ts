@@ -125,15 +125,12 @@ async function findInIndex(
 ): Promise<[key: string, id: Uuid][]> {
   const names = columns.map(({ name }) => name);
   const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`);
-  const same = columns.map(
-    ({ name, nullable, expression = `t.${name}` }) =>
-      `${expression} ${nullable === true ? "is not distinct from" : "="} k.${name}`,
-  );
+  const same = columns.map(({ name, expression = `t.${name}` }) => `${expression} = k.${name}`);
   const rows = await database.rows<{ place: string; id: Uuid }>(
     `select k.place, t.id, ${marker} as committed_behind
        from ${table} t join unnest(${arrays.join(", ")}) with ordinality as k(${names.join(", ")}, place)
          on ${[...same, ...(where === undefined ? [] : [where])].join(" and ")}`,
-    columns.map((_, i) => claims.map(({ keptBy }) => keptBy?.values[i] ?? null)),
+    columns.map((_, i) => claims.map(({ keptBy }) => keptBy?.values[i])),
   );
   return rows.map(({ place, id }) => [claimKey(claims[Number(place) - 1] as Claim), id]);
 }
