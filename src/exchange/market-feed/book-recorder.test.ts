@@ -24,6 +24,7 @@ async function writtenOf(levels: number): Promise<number[]> {
   let answer: (() => void) | undefined;
   const recorder = new BookRecorder({
     database: {
+      history: "",
       rows: async (_text, [markets] = []) => {
         written += (markets as readonly unknown[]).length;
         if (isHeld) await new Promise<void>((resolve) => (answer = resolve));
@@ -68,6 +69,7 @@ test("after a failed write the next one goes on, and it is reported unless the d
   let writes = 0;
   const recorder = new BookRecorder({
     database: {
+      history: "",
       rows: async () => {
         if (fault !== undefined) throw fault;
         return [];
@@ -93,6 +95,7 @@ test("old changes are removed every twenty seconds, while changes come", async (
   const removals: unknown[] = [];
   const recorder = new BookRecorder({
     database: {
+      history: "",
       rows: async (text, values) => {
         if (text.startsWith("delete")) removals.push([now, values]);
         return [];

@@ -1,15 +1,16 @@
 /**
  * Stores the order book changes of this process's engines, for followers on all nodes. It runs asynchronously and never
  * delays the engines: changes that arrive during a write are written together next, and changes beyond the bounds or
- * that cannot be written are dropped. Followers detect the missing version.
+ * that cannot be written are dropped, as are those that waited while another server took over, which may not have them.
+ * Followers detect the missing version.
  */
-import { type Database, DatabaseAway } from "../../postgres/database.ts";
+import { DatabaseAway, type QueryableWithHistory } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import type { BookChange } from "./book-change.ts";
-import { addChanges, removeChanges } from "./store.ts";
+import { addChanges, type CommittedChange, removeChanges } from "./store.ts";
 
 export interface BookRecorderOptions {
-  readonly database: Pick<Database, "rows">;
+  readonly database: QueryableWithHistory;
   /** Monotonic. */
   readonly clock: Clock;
   readonly onWritten: () => void;
@@ -28,7 +29,7 @@ const MAX_REMOVED = 10_000;
 
 export class BookRecorder {
   readonly #options: BookRecorderOptions;
-  #pending: BookChange[] = [];
+  #pending: CommittedChange[] = [];
   #pendingLevels = 0;
   #isWriting = false;
   #removedAt: Instant;
@@ -40,7 +41,7 @@ export class BookRecorder {
 
   record(change: BookChange): void {
     if (this.#pending.length >= MAX_PENDING || this.#pendingLevels >= MAX_PENDING_LEVELS) return;
-    this.#pending.push(change);
+    this.#pending.push({ ...change, history: this.#options.database.history });
     this.#pendingLevels += change.levels.length;
     if (!this.#isWriting) void this.#write();
   }

@@ -2,6 +2,7 @@
 import type { MarketCode } from "../../catalogue/market.ts";
 import { amountOf, formatAmount } from "../../money/amount.ts";
 import type { Queryable } from "../../postgres/database.ts";
+import { HISTORY } from "../../postgres/history.ts";
 import type { ExecutionId } from "../execution.ts";
 import { type Match, type MatchRow, readMatch } from "../market-data/store.ts";
 import type { OrderSide } from "../order.ts";
@@ -9,17 +10,27 @@ import type { BookChange, LevelChange } from "./book-change.ts";
 
 type StoredLevel = readonly [OrderSide, string, string];
 
-/** Stores changes. Idempotent: a version belongs to one change. */
-export async function addChanges(database: Queryable, changes: readonly BookChange[]): Promise<void> {
+/** A change, and the history of the database in which it was committed. */
+export interface CommittedChange extends BookChange {
+  readonly history: string;
+}
+
+/**
+ * Stores changes. Idempotent: in one history a version belongs to one change. Those of another history are dropped: there
+ * the version is of another change.
+ */
+export async function addChanges(database: Queryable, changes: readonly CommittedChange[]): Promise<void> {
   await database.rows(
     `insert into book_change (market, version, levels, at)
      select market, version, levels::json, clock_timestamp()
-       from unnest($1::text[], $2::bigint[], $3::text[]) as c(market, version, levels)
+       from unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) as c(market, version, levels, history)
+      where history = ${HISTORY}
      on conflict do nothing`,
     [
       changes.map(({ market }) => market),
       changes.map(({ version }) => version),
       changes.map(({ levels }) => JSON.stringify(levels.map(storedLevel))),
+      changes.map(({ history }) => history),
     ],
   );
 }
