@@ -17,7 +17,7 @@ interface MigrateCommandOptions {
 
 export function addMigrate(program: Command): void {
   const migrate = addCommand(program, "migrate", {
-    summary: "migrate the database schema as the owner of its tables (PARBOOK_MIGRATE_URL)",
+    summary: "migrate the schema, or make it in production, as the owner of the tables (PARBOOK_MIGRATE_URL)",
     examples: ["migrate", "migrate --service-role parbook_service"],
   }).option(
     "--service-role <name>",
@@ -42,7 +42,7 @@ async function migrateDatabase(
     throw new WrongUsage("set PARBOOK_MIGRATE_URL to the address of the database as the owner of its tables");
   }
   const log = createLogger(config, 2);
-  const provided = await provideDatabase(config, "command", (line) => log.info(line));
+  const provided = await provideDatabase(config, "migrate", (line) => log.info(line));
   try {
     const role = serviceRole ?? provided.service.user ?? "";
     const applied = await (provided.owner === undefined

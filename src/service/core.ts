@@ -38,7 +38,7 @@ import { accept, lineOf } from "./doctor/finding.ts";
 import { logFindings } from "./doctor/log-findings.ts";
 import { readServerSettings } from "./doctor/server-settings.ts";
 import { createLaneLog } from "./lane-log.ts";
-import { type ProvidedDatabase, provideDatabase } from "./provide-database.ts";
+import { type ProvidedDatabase, provideDatabase, rejectEmpty } from "./provide-database.ts";
 import { StartupError } from "./startup-error.ts";
 
 export interface Foundation {
@@ -72,7 +72,7 @@ export interface Core extends Foundation {
 /**
  * Connects to the database, migrates it if this process connects as its owner, and checks that it is safe to use.
  *
- * @throws StartupError | SchemaError when it is not.
+ * @throws StartupError | SchemaError | NoDatabase when it is not.
  */
 export async function openFoundation(config: Config, purpose: "serve" | "command", log: Logger): Promise<Foundation> {
   const provided = await provideDatabase(config, purpose, (line) => log.info(line));
@@ -215,6 +215,7 @@ async function migrateOwn({ owner, service }: ProvidedDatabase, config: Config, 
   if (owner === undefined) return;
   const database = new Database({ connection: owner, maxConnections: 1, onIdleError: () => undefined });
   try {
+    await rejectEmpty(database, config);
     // A sandbox may use the service's role as the owner, which may own nothing.
     const isTakenForOwner = owner.user === service.user;
     if (isTakenForOwner && (await pendingMigrations(database)).length === 0) return;
@@ -246,6 +247,7 @@ export async function migrateAs(
 }
 
 async function check(database: Database, config: Config, purpose: "serve" | "command", log: Logger): Promise<void> {
+  await rejectEmpty(database, config);
   const pending = await pendingMigrations(database);
   if (pending.length > 0) {
     throw new SchemaError(

@@ -3,10 +3,11 @@
  * has.
  */
 import type { ClientConfig } from "pg";
-import { Database } from "../postgres/database.ts";
+import { Database, type Queryable } from "../postgres/database.ts";
 import { SUPERUSER } from "../postgres/embedded/cluster.ts";
 import { DirectoryHeld, lockDirectory } from "../postgres/embedded/directory-lock.ts";
 import { type EmbeddedServer, isEmbedded, reachEmbedded, startEmbedded } from "../postgres/embedded/embedded.ts";
+import { lastMigration } from "../postgres/migrations.ts";
 import { pause } from "../std/pause.ts";
 import type { Config } from "./config/config.ts";
 
@@ -27,33 +28,45 @@ export interface ProvidedDatabase {
 const DATABASE = "parbook";
 const SERVICE_ROLE = "parbook";
 
-/** A command must not create a database in the wrong directory and report that all is well. */
+/**
+ * `serve` needs the data directory exclusively; the others can share the server of a running service. `migrate` may create
+ * the database in production, where no start does.
+ */
+export type Purpose = "serve" | "command" | "migrate";
+
+/**
+ * A directory without its disk, or a wrong path, must not become a new, empty ledger: opening balances would be credited
+ * again, and each `ref_id` be free. A command would report that all is well.
+ */
 export class NoDatabase extends Error {
   override readonly name = "NoDatabase";
-
-  constructor(directory: string) {
-    super(
-      `there is no database in ${directory}: give this command the settings of the service (PARBOOK_DATABASE_URL, or PARBOOK_DATA_DIR), or start it there first`,
-    );
-  }
 }
+
+/** In production, before anything is migrated. @throws NoDatabase */
+export async function rejectEmpty(database: Queryable, { mode, databaseUrl, dataDir }: Config): Promise<void> {
+  if (mode === "sandbox" || (await lastMigration(database)) !== undefined) return;
+  const place = databaseUrl === undefined ? `in ${dataDir}` : "of PARBOOK_DATABASE_URL";
+  throw new NoDatabase(`the database ${place} has no ledger: is it the right one? ${NEW_LEDGER}`);
+}
+
+const NEW_LEDGER = "Only parbook migrate makes a new, empty ledger in production";
 
 /** How long the embedded server is waited for that another process has: a command ends, and a service starts. */
 const WAIT_MS = 30_000;
 const ASK_AGAIN_MS = 100;
 
-/** @param purpose `serve` needs the data directory exclusively; `command` can share the server of a running service. */
+/** @throws NoDatabase | EmbeddedError | DirectoryHeld */
 export async function provideDatabase(
   config: Config,
-  purpose: "serve" | "command",
+  purpose: Purpose,
   log: (line: string) => void,
 ): Promise<ProvidedDatabase> {
   if (config.databaseUrl !== undefined) return external(config.databaseUrl, config, purpose);
-  if (purpose === "command" && !(await isEmbedded(config.dataDir))) throw new NoDatabase(config.dataDir);
+  await rejectMissing(config, purpose);
   const end = performance.now() + WAIT_MS;
   let hasSaidSo = false;
   for (;;) {
-    const running = purpose === "command" ? await reachEmbedded(config.dataDir) : undefined;
+    const running = purpose === "serve" ? undefined : await reachEmbedded(config.dataDir);
     if (running !== undefined) {
       // The running service has migrated it.
       return {
@@ -67,7 +80,7 @@ export async function provideDatabase(
     try {
       return await startOwn(config, purpose, log);
     } catch (error) {
-      const mayEnd = error instanceof DirectoryHeld && (purpose === "command" || error.by === "command");
+      const mayEnd = error instanceof DirectoryHeld && (purpose !== "serve" || error.by === "command");
       if (!mayEnd || performance.now() >= end) throw error;
       if (!hasSaidSo) log(`waiting: ${error.message}`);
       hasSaidSo = true;
@@ -76,9 +89,18 @@ export async function provideDatabase(
   }
 }
 
+async function rejectMissing({ mode, dataDir }: Config, purpose: Purpose): Promise<void> {
+  if (purpose === (mode === "production" ? "migrate" : "serve") || (await isEmbedded(dataDir))) return;
+  throw new NoDatabase(
+    mode === "production"
+      ? `there is no database in ${dataDir}: is its disk mounted, and PARBOOK_DATA_DIR (or PARBOOK_DATABASE_URL) that of the service? ${NEW_LEDGER}`
+      : `there is no database in ${dataDir}: give this command the settings of the service (PARBOOK_DATABASE_URL, or PARBOOK_DATA_DIR), or start it there first`,
+  );
+}
+
 async function startOwn(
   { dataDir: directory, walArchive }: Config,
-  purpose: "serve" | "command",
+  purpose: Purpose,
   log: (line: string) => void,
 ): Promise<ProvidedDatabase> {
   const held = purpose === "serve" ? "service" : "command";
@@ -125,7 +147,7 @@ async function makeDatabase({ connection }: Connected): Promise<void> {
 async function external(
   url: string,
   { mode, migrateUrl, dataDir }: Config,
-  purpose: "serve" | "command",
+  purpose: Purpose,
 ): Promise<ProvidedDatabase> {
   // Two nodes on one data directory would overwrite each other's ready.json.
   const lock = purpose === "serve" ? await lockDirectory(dataDir, "service") : undefined;
