@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -63,6 +64,19 @@ async function expectUnreadableEndsRestore(
   chownSync(path, uid, gid);
 }
 
+/** As of a mount that drops while the log is replayed. */
+async function expectGoneEndsRestore(
+  archive: string,
+  restore: (into: string, replaying: () => void) => Promise<unknown>,
+): Promise<void> {
+  const segments = readdirSync(archive).filter((name) => name.length === 24);
+  const last = must(segments.sort().at(-1), "it has segments");
+  await expect(restore("gone", () => renameSync(archive, `${archive}.away`))).rejects.toThrow(
+    `exit code 255: ls: cannot access '${join(archive, last)}': No such file or directory`,
+  );
+  renameSync(`${archive}.away`, archive);
+}
+
 const READ = "select what from kept order by what";
 
 test("a database restored twice keeps what was answered between, whose archive the first one's cannot be", async () => {
@@ -79,9 +93,19 @@ test("a database restored twice keeps what was answered between, whose archive t
     const [row] = (await sql(server, "select pg_walfile_name(pg_switch_wal()) as name")) as [{ name: string }];
     await until(`${row.name} is in the archive`, async () => readdirSync(archive).includes(row.name), 60);
   };
-  const restore = (into: string, walArchive: string): Promise<Replayed | undefined> =>
+  const restore = (into: string, walArchive: string, replaying = () => {}): Promise<Replayed | undefined> =>
     restoreBackup(
-      { backup: within("backup"), dataDir: within(into), walArchive, until: undefined, onProgress: () => undefined },
+      {
+        ...{ backup: within("backup"), dataDir: within(into), walArchive, until: undefined },
+        onProgress: () => undefined,
+        showing: {
+          copy: (work) => work({ begins: () => undefined, copied: () => undefined }),
+          replay: (work) => {
+            replaying();
+            return work();
+          },
+        },
+      },
       async ({ replayed }) => replayed,
     );
   const [former, own, both] = [within("former"), within("own"), within("both")];
@@ -98,6 +122,7 @@ test("a database restored twice keeps what was answered between, whose archive t
   const ofFirst = readdirSync(former).sort();
 
   if (process.getuid?.() === 0) await expectUnreadableEndsRestore(former, (into) => restore(into, former));
+  await expectGoneEndsRestore(former, (into, replaying) => restore(into, former, replaying));
   expect((await restore("second", former))?.gap).toBe(undefined);
   await expect(start("second", former)).rejects.toThrow(`the WAL archive ${former} has 00000001`);
   expect(readdirSync(former).sort()).toEqual(ofFirst);

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -301,6 +302,24 @@ asRoot("as root a database of another user is served as that user, and one of ro
   spawnSync("chown", ["-R", "0:0", join(directory, "postgres")]);
   expect(await rejection(directory)).toContain("chown -R 65534:65534");
 });
+
+asRoot(
+  "as root a database starts again and again on an archive directory of root that its user may write to",
+  async () => {
+    const directory = freshDirectory();
+    const walArchive = mkdtempSync(join(tmpdir(), "parbook-wal-"));
+    onTestFinished(() => rmSync(walArchive, { recursive: true, force: true }));
+    chmodSync(walArchive, 0o777);
+    for (let time = 0; time < 2; time += 1) {
+      const server = await startEmbedded({ directory, settings: THROW_AWAY, log: () => undefined, walArchive });
+      onTestFinished(() => server.stop());
+      const [row] = await query(server, "select pg_walfile_name(pg_switch_wal()) as name");
+      await expect.poll(() => readdirSync(walArchive), SOON).toContain(row?.["name"]);
+      await server.stop();
+    }
+    expect(statSync(walArchive).uid).toBe(0);
+  },
+);
 
 test("an unexpected exit is logged, and stopping afterwards works, even twice", async () => {
   const log: string[] = [];

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { takeBackup } from "./backup/backup.ts";
-import { examineReplay } from "./backup/wal-archive.ts";
+import { examineReplay, readArchive } from "./backup/wal-archive.ts";
 import { checkVersion, removeCluster } from "./cluster.ts";
 import { type EmbeddedServer, startEmbedded } from "./embedded.ts";
 import { rotate } from "./log-file.ts";
@@ -136,7 +136,9 @@ asRoot("a backup has nothing that a link or a pipe leads to, nor files that the 
 asRoot("a pipe for a history of the log does not hold up the end of a restore", async () => {
   plant("mkfifo pg_wal/000000FF.history");
   onTestFinished(() => plant("rm pg_wal/000000FF.history"));
-  await expect(examineReplay(cluster, place, [], undefined)).rejects.toThrow("is not a file");
+  await expect(examineReplay(cluster, await readArchive(place, 0n, undefined), undefined)).rejects.toThrow(
+    "is not a file",
+  );
 });
 
 asRoot("a cluster is removed by its user, and what its links lead to stays", async () => {

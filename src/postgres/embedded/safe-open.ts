@@ -13,14 +13,19 @@ const FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 const DIRECTORY = FILE | O_DIRECTORY;
 const OTHERS_READ = 0o004;
 
-/** @param path Relative to `root`. @returns Undefined if there is no such file. @throws EmbeddedError */
-export async function openIn(root: string, path: string): Promise<FileHandle | undefined> {
-  const name = join(root, path);
-  const top = await open(root, O_RDONLY | O_DIRECTORY);
+/**
+ * @param cluster Its owner is the user that PostgreSQL runs as.
+ * @param path Relative to it.
+ * @returns Undefined if there is no such file.
+ * @throws EmbeddedError
+ */
+export async function openIn(cluster: string, path: string): Promise<FileHandle | undefined> {
+  const name = join(cluster, path);
+  const top = await open(cluster, O_RDONLY | O_DIRECTORY);
   let file: FileHandle | undefined;
   try {
     const { uid } = await top.stat();
-    file = await descend(top, root, path.split("/"), FILE);
+    file = await descend(top, cluster, path.split("/"), FILE);
     await rejectForeign(file, name, uid);
     return file;
   } catch (error) {
@@ -32,8 +37,27 @@ export async function openIn(root: string, path: string): Promise<FileHandle | u
 }
 
 /** @param limit Maximum size in bytes. @returns The content; undefined if there is no such file. */
-export async function readIn(root: string, path: string, limit: number): Promise<Buffer | undefined> {
-  const file = await openIn(root, path);
+export async function readIn(cluster: string, path: string, limit: number): Promise<Buffer | undefined> {
+  return readWhole(await openIn(cluster, path), join(cluster, path), limit);
+}
+
+/**
+ * Opens a file of a directory that may belong to anybody, such as an archive or a backup, and may be a link to one of root's:
+ * nothing of it may be shown to the server's user. @returns Undefined if there is no such file.
+ */
+export async function openAnybodys(path: string): Promise<FileHandle | undefined> {
+  const file = await open(path, FILE).catch((error) => absentOr(error, path));
+  if (file === undefined || (await file.stat()).isFile()) return file;
+  await file.close();
+  throw noFile(path);
+}
+
+/** The same as `readIn`, of such a directory. */
+export async function readAnybodys(path: string, limit: number): Promise<Buffer | undefined> {
+  return readWhole(await openAnybodys(path), path, limit);
+}
+
+async function readWhole(file: FileHandle | undefined, path: string, limit: number): Promise<Buffer | undefined> {
   if (file === undefined) return undefined;
   try {
     const buffer = Buffer.alloc(limit + 1);
@@ -41,7 +65,7 @@ export async function readIn(root: string, path: string, limit: number): Promise
     for (let more = 1; more > 0 && length <= limit; length += more) {
       more = (await file.read(buffer, length, buffer.length - length, length)).bytesRead;
     }
-    if (length > limit) throw new EmbeddedError(`${join(root, path)} is longer than ${limit} bytes`);
+    if (length > limit) throw new EmbeddedError(`${path} is longer than ${limit} bytes`);
     return buffer.subarray(0, length);
   } finally {
     await file.close();
@@ -91,11 +115,13 @@ function nameOf(directory: FileHandle, path: string): string {
 /** Hard links are detected by their owner. Files that the server's user can read itself are allowed. */
 async function rejectForeign(file: FileHandle, name: string, owner: number): Promise<void> {
   const found = await file.stat();
-  if (!found.isFile()) throw new EmbeddedError(`${name} is not a file: remove it`);
+  if (!found.isFile()) throw noFile(name);
   const mayRead = found.uid === owner || (found.mode & OTHERS_READ) !== 0;
   if (mayRead || process.getuid?.() !== 0) return;
   throw new EmbeddedError(`${name} does not belong to user ${owner}, which PostgreSQL runs as: chown it`);
 }
+
+const noFile = (path: string): EmbeddedError => new EmbeddedError(`${path} is not a file: remove it`);
 
 function absentOr(error: unknown, name: string): undefined {
   if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;

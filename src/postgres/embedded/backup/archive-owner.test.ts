@@ -1,10 +1,10 @@
 /** Which archives a database takes, and which a restore. */
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { checkContinues, checkOwner } from "./archive-owner.ts";
-import type { Manifest } from "./backup-manifest.ts";
+import { readArchive } from "./wal-archive.ts";
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const [OWN_SYSTEM, OTHER_SYSTEM] = [7n, 8n];
@@ -35,14 +35,14 @@ function writeSegment(directory: string, name: string, system = OWN_SYSTEM, cont
   writeFileSync(join(directory, name), segment, { mode: 0o600 });
 }
 
-/** A database that has come to segment 6 of its timeline. */
+/** A database that has come to segment 6 of its timeline. Its histories are those of `archiveOf`. */
 function clusterOf(place: string, histories: readonly string[] = []): string {
   const cluster = join(mkdtempSync(join(place, "data-")), "postgres");
   for (const below of ["", "pg_wal", "global"]) mkdirSync(join(cluster, below));
   const control = Buffer.alloc(8_192);
   control.writeBigUInt64LE(OWN_SYSTEM);
   writeFileSync(join(cluster, "global/pg_control"), control, { mode: 0o600 });
-  for (const name of histories) writeFileSync(join(cluster, "pg_wal", name), "", { mode: 0o600 });
+  for (const name of histories) writeSegment(join(cluster, "pg_wal"), name);
   const timeline = Number(histories.at(-1)?.[7] ?? 1);
   for (const number of [5, 6]) writeSegment(join(cluster, "pg_wal"), named(timeline, number));
   return cluster;
@@ -88,6 +88,54 @@ test("an archive that is ahead of a database, or differs from it, is of another 
   expect(await check(copied)).toContain(`has ${named(2, 6)}, which is of another database, or`);
 });
 
+test("a history that differs from the database's own is of another restore, and an earlier one may be in the archive alone", async () => {
+  const place = freshPlace();
+  const cluster = clusterOf(place, [history(3), history(4)]);
+  const check = (archive: string) => checkOwner(archive, cluster).catch((error: Error) => error.message);
+  const archive = archiveOf(place, [history(2), history(3), history(4), named(4, 6)]);
+  expect(await check(archive)).toBe(undefined);
+  for (const timeline of [3, 4]) {
+    writeSegment(archive, history(timeline), OWN_SYSTEM, 1);
+    expect(await check(archive)).toContain(`has ${history(timeline)}, which is of another database, or`);
+    writeSegment(archive, history(timeline));
+  }
+});
+
+test("an archive that cannot be read is said with what cannot be, and why", async () => {
+  const place = freshPlace();
+  const check = (archive: string) => checkOwner(archive, clusterOf(place, [history(2)]));
+  const none = join(place, "none");
+  await expect(check(none)).rejects.toThrow(
+    `the WAL archive ${none} cannot be listed (ENOENT): user ${process.getuid?.()}, which Parbook runs as, needs access to it too`,
+  );
+  for (const name of [history(2), named(2, 6)]) {
+    const archive = archiveOf(place, []);
+    mkdirSync(join(archive, name));
+    await expect(check(archive)).rejects.toThrow(`${join(archive, name)} is not a file: remove it`);
+    rmSync(join(archive, name), { recursive: true });
+    symlinkSync(join(archiveOf(place, [name]), name), join(archive, name));
+    await expect(check(archive)).rejects.toThrow(`${join(archive, name)} is, or is reached through, a symbolic link`);
+  }
+});
+
+/** Only root reads what belongs to others and is open to nobody else. */
+const asRoot = test.skipIf(process.getuid?.() !== 0);
+
+asRoot(
+  "an archive may belong to somebody else than its segments, as one of root that is open to the server's user",
+  async () => {
+    const place = freshPlace();
+    const cluster = clusterOf(place, [history(2)]);
+    const archive = archiveOf(place, [history(2), named(2, 6)]);
+    chmodSync(archive, 0o777);
+    for (const name of [history(2), named(2, 6)]) chownSync(join(archive, name), 65534, 65534);
+    await checkOwner(archive, cluster);
+    // A backup too.
+    chownSync(join(cluster, "global/pg_control"), 65534, 65534);
+    await checkContinues(await readArchive(archive, 5n, undefined), join(cluster, ".."));
+  },
+);
+
 test("an archive of another database is known by its identifier, and a new database takes only an empty one", async () => {
   const place = freshPlace();
   await expect(checkOwner(archiveOf(place, [named(1, 1)], OTHER_SYSTEM), clusterOf(place))).rejects.toThrow(
@@ -100,10 +148,10 @@ test("an archive of another database is known by its identifier, and a new datab
 test("an archive continues a backup if it has the segment before it, or a later one, of the same database", async () => {
   const place = freshPlace();
   const backup = join(clusterOf(place), "..");
-  const file = (name: string) => ({ path: `postgres/pg_wal/${name}`, size: SEGMENT_BYTES, sha256: "" });
-  const manifest = { files: [file(named(1, 6)), file(named(1, 5))] } as unknown as Manifest;
-  const answer = (archive: string) =>
-    checkContinues(archive, backup, manifest).catch((error: Error) => error.message.replace(archive, "it"));
+  const answer = async (archive: string) =>
+    checkContinues(await readArchive(archive, 4n, undefined), backup).catch((error: Error) =>
+      error.message.replace(archive, "it"),
+    );
   const nothing =
     "nothing in it continues this backup: is it its archive? Nothing was restored. Without --wal the backup alone is";
   const answers = [

@@ -21,7 +21,15 @@ import { stopServer } from "../processes.ts";
 import type { ServerUser } from "../program.ts";
 import { checkContinues, segmentsOf } from "./archive-owner.ts";
 import { type BackupFile, type Manifest, readManifest } from "./backup-manifest.ts";
-import { examineReplay, listSegments, type Replayed, recovering, wrongSize } from "./wal-archive.ts";
+import {
+  type Archived,
+  examineReplay,
+  type Replayed,
+  readArchive,
+  recovering,
+  segmentNumber,
+  wrongSize,
+} from "./wal-archive.ts";
 
 export interface RestoreOptions {
   readonly backup: string;
@@ -126,9 +134,12 @@ async function checkEmpty(dataDir: string): Promise<void> {
 async function restoreInto(draft: string, manifest: Manifest, options: RestoreOptions): Promise<Replayed | undefined> {
   const { backup, walArchive, until, onProgress, stopping, showing = SHOWING_NOTHING } = options;
   const user = await chooseServerUser(draft, false);
-  const settings = await recovering(walArchive, until, user);
-  if (walArchive !== undefined) await checkContinues(walArchive, backup, manifest);
-  const there = walArchive === undefined ? [] : await listSegments(walArchive);
+  const [first] = segmentsOf(manifest);
+  // The segment before that is complete when the backup begins, and is in its archive soon.
+  const from = first === undefined ? 0n : segmentNumber(first) - 1n;
+  const archived = walArchive === undefined ? undefined : await readArchive(walArchive, from, user);
+  if (archived !== undefined && first !== undefined) await checkContinues(archived, backup);
+  const settings = recovering(archived, until);
   await showing.copy((listener) => copyBack(backup, draft, manifest, user, listener));
   // With this file the server runs archive recovery and starts a new timeline at its end, so that its WAL can never be
   // confused with that of the original database.
@@ -144,18 +155,19 @@ async function restoreInto(draft: string, manifest: Manifest, options: RestoreOp
     .replay(() => startEmbedded(replaying))
     .catch(async (error: unknown) => {
       stopping?.throwIfAborted();
-      throw (await reasonIn(`${clusterPath(draft)}.log`, await sayShort(manifest, walArchive, there))) ?? error;
+      throw (
+        (await reasonIn(`${clusterPath(draft)}.log`, archived === undefined ? "" : sayShort(archived, first))) ?? error
+      );
     });
   stopping?.removeEventListener("abort", stopReplay);
   await server.stop();
-  return walArchive === undefined ? undefined : examineReplay(clusterPath(draft), walArchive, there, until);
+  return archived && examineReplay(clusterPath(draft), archived, until);
 }
 
 /** Names the first segment behind the backup that has a wrong size: the server, which never gets it, cannot name it. */
-async function sayShort(manifest: Manifest, archive: string | undefined, there: readonly string[]): Promise<string> {
-  const [first = ""] = segmentsOf(manifest);
-  for (const segment of there.filter((name) => name >= first).sort()) {
-    const wrong = archive && (await wrongSize(archive, segment));
+function sayShort({ segments }: Archived, first = ""): string {
+  for (const [segment, header] of segments) {
+    const wrong = segment < first ? undefined : wrongSize(header);
     if (wrong !== undefined) return `. In the archive ${segment} ${wrong}`;
   }
   return "";
@@ -168,8 +180,8 @@ async function reasonIn(logFile: string, more: string): Promise<EmbeddedError | 
   // "the database system is starting up" is only the response to an early connection.
   const reason = reasons.find((one) => !one.startsWith("the database system is "));
   if (reason === undefined) return undefined;
-  // Why a segment could not be copied is said by the program that copies it.
-  const copying = reason.includes("from archive") ? (text.match(/^cp: .*$/gm) ?? []).slice(-1) : [];
+  // Why a segment could not be copied, or the archive has gone, is said by the program that finds it.
+  const copying = reason.includes("from archive") ? (text.match(/^(?:cp|ls): .*$/gm) ?? []).slice(-1) : [];
   return new EmbeddedError(
     `the WAL replay failed, and nothing was restored: ${[reason, ...copying].join(": ")}${more}`,
   );

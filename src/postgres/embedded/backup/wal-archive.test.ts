@@ -1,6 +1,6 @@
 /** The archive of the log: who may use it, and what a restore says of it once the server has left the old timeline. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -8,9 +8,9 @@ import {
   archiving,
   examineReplay,
   type Gap,
-  listSegments,
   prepareArchive,
   type Replayed,
+  readArchive,
   recovering,
 } from "./wal-archive.ts";
 
@@ -29,7 +29,15 @@ const HISTORY = { name: "00000002.history", text: "1\t0/A000150\tno recovery tar
 async function replayOf(
   archived: Readonly<Record<string, Kind>>,
   history = HISTORY,
-  { histories = [], until }: { readonly histories?: readonly string[]; readonly until?: Date } = {},
+  {
+    histories = [],
+    until,
+    meanwhile = () => undefined,
+  }: {
+    readonly histories?: readonly string[];
+    readonly until?: Date;
+    readonly meanwhile?: (archive: string) => void;
+  } = {},
 ): Promise<Replayed> {
   const place = mkdtempSync(join(tmpdir(), "parbook-archive-"));
   onTestFinished(() => rmSync(place, { recursive: true }));
@@ -48,7 +56,9 @@ async function replayOf(
     truncateSync(path, kind === "cut" ? 4_096 : SEGMENT_BYTES);
   }
   for (const name of histories) writeFileSync(join(archive, name), "");
-  return examineReplay(cluster, archive, await listSegments(archive), until);
+  const before = await readArchive(archive, 0n, undefined);
+  meanwhile(archive);
+  return examineReplay(cluster, before, until);
 }
 
 const gapOf = async (...given: Parameters<typeof replayOf>): Promise<Gap | undefined> => (await replayOf(...given)).gap;
@@ -83,6 +93,20 @@ test.each<[string, Readonly<Record<string, Kind>>, Gap | undefined]>([
   ["has it and later ones, whole", { [END]: "own", [NEXT]: "own" }, { segment: END, why: "is damaged" }],
 ])("a replay ends within a segment, and the archive %s", async (_what, archived, gap) => {
   expect(await gapOf(archived)).toEqual(gap);
+});
+
+test("of an archive that goes away during a replay, what it had is missing", async () => {
+  const gone = { meanwhile: (archive: string) => rmSync(archive, { recursive: true }) };
+  const missing = (segment: string): Gap => ({ segment, why: "is missing" });
+  expect(await gapOf({ [END]: "own", [LATER]: "own" }, HISTORY, gone)).toEqual(missing(END));
+  expect(await gapOf({ [END]: "own" }, HISTORY, gone)).toEqual(missing(END));
+  expect(await gapOf({ [named(9)]: "own" }, HISTORY, gone)).toBe(undefined);
+  // A segment that was there, alone.
+  const without = { meanwhile: (archive: string) => rmSync(join(archive, NEXT)) };
+  expect(await gapOf({ [END]: "own", [NEXT]: "own" }, HISTORY, without)).toEqual(missing(NEXT));
+  expect(await gapOf({ [END]: "own", [NEXT]: "recycled" }, HISTORY, without)).toBe(undefined);
+  const followed = { [END]: "own", [OTHER_TIMELINE]: "own" } as const;
+  expect(await gapOf(followed, HISTORY, gone)).toEqual(missing("00000002.history"));
 });
 
 test("segments of a later timeline that was not followed are named, but not if a time was wanted and their history is there", async () => {
@@ -121,7 +145,7 @@ test("a restore of what was restored before ends where the last of its timelines
   expect(await gapOf({ [end]: "own", [LATER]: "own" }, history)).toBe(undefined);
 });
 
-test("the server gets whole segments and histories from the archive, and what is too short as if it were not there", async () => {
+test("the server gets whole segments and histories from the archive, what is too short as if it were not there, and an error once the archive has gone", async () => {
   const place = freshPlace();
   const archive = join(place, "wal");
   mkdirSync(archive);
@@ -133,14 +157,19 @@ test("the server gets whole segments and histories from the archive, and what is
     writeFileSync(join(archive, name), "");
     truncateSync(join(archive, name), bytes);
   }
-  const { restore_command: command = "" } = await recovering(archive, undefined, undefined);
-  const gets = (name: string): boolean => {
+  const { restore_command: command = "" } = recovering(await readArchive(archive, 0n, undefined), undefined);
+  const statusOf = (name: string): number | null => {
     // As PostgreSQL does: %f is the name, %p the place for it.
     const filled = command.replaceAll("%f", name).replaceAll("%p", join(place, "fetched"));
-    return spawnSync("sh", ["-c", filled]).status === 0;
+    return spawnSync("sh", ["-c", filled]).status;
   };
   const names = [END, NEXT, LATER, "00000002.history", "00000003.history"];
-  expect(names.map(gets)).toEqual([true, false, false, true, false]);
+  expect(names.map(statusOf)).toEqual([0, 1, 1, 0, 1]);
+  // PostgreSQL takes that for a failure of the machine, and not for the end of the log. An empty mount point is no archive.
+  renameSync(archive, join(place, "away"));
+  expect(names.map(statusOf)).toEqual(Array(5).fill(255));
+  mkdirSync(archive);
+  expect(names.map(statusOf)).toEqual(Array(5).fill(255));
 });
 
 const NOBODY = { uid: 65534, gid: 65534 };
@@ -160,7 +189,7 @@ asRoot("a new archive belongs to the server's user, and nobody else can read it"
   await prepareArchive(archive, NOBODY);
   expect(statSync(archive)).toMatchObject({ ...NOBODY, mode: 0o40700 });
   await prepareArchive(archive, NOBODY);
-  expect(await recovering(archive, undefined, NOBODY)).toMatchObject({ recovery_target_action: "promote" });
+  expect(await readArchive(archive, 0n, NOBODY)).toEqual({ archive, segments: new Map(), histories: [] });
 });
 
 asRoot("an archive that the server's user cannot use is found before anything is started", async () => {
@@ -169,10 +198,10 @@ asRoot("an archive that the server's user cannot use is found before anything is
   const cannot = (what: string): string =>
     `user 65534, which PostgreSQL runs as, cannot ${what} the WAL archive ${archive}: grant access to it and its parent directories`;
   await expect(prepareArchive(archive, NOBODY)).rejects.toThrow(cannot("write to"));
-  await expect(recovering(archive, undefined, NOBODY)).rejects.toThrow(cannot("read"));
+  await expect(readArchive(archive, 0n, NOBODY)).rejects.toThrow(cannot("read"));
   chmodSync(archive, 0o755);
   await expect(prepareArchive(archive, NOBODY)).rejects.toThrow(cannot("write to"));
-  await recovering(archive, undefined, NOBODY);
+  await readArchive(archive, 0n, NOBODY);
 });
 
 test("an archive that is no directory, or cannot be one, is found before anything is started", async () => {
@@ -181,16 +210,16 @@ test("an archive that is no directory, or cannot be one, is found before anythin
   await expect(prepareArchive(join(file, "wal"), undefined)).rejects.toThrow(
     `the WAL archive ${file}/wal cannot be created (ENOTDIR): set PARBOOK_WAL_ARCHIVE to another directory`,
   );
-  await expect(recovering(file, undefined, undefined)).rejects.toThrow(`the WAL archive ${file} is not a directory`);
+  await expect(readArchive(file, 0n, undefined)).rejects.toThrow(`the WAL archive ${file} is not a directory`);
 });
 
 test("without an archive a restore ends with the backup's own log; with a time it ends there", async () => {
   const settings = { restore_command: "false", hot_standby: "off", recovery_target_action: "promote" };
-  expect(await recovering(undefined, undefined, undefined)).toEqual(settings);
+  expect(recovering(undefined, undefined)).toEqual(settings);
   const archive = freshPlace();
-  expect(await recovering(archive, new Date("2026-11-21T14:05:00.250Z"), undefined)).toEqual({
+  expect(recovering(await readArchive(archive, 0n, undefined), new Date("2026-11-21T14:05:00.250Z"))).toEqual({
     ...settings,
-    restore_command: expect.stringContaining(`cp "${archive}/%f" "%p" || exit 255; } && `),
+    restore_command: expect.stringContaining(`cp "${archive}/%f" "%p" || exit 255; `),
     recovery_target_time: "2026-11-21T14:05:00.250+00",
   });
 });
