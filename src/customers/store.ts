@@ -95,7 +95,7 @@ export interface Owners {
   readonly lookalikes: ReadonlyMap<string, string>;
   /**
    * By the ids that follow from the names of new customers and profiles: those whose names are the same but for case, width or
-   * ligatures.
+   * ligatures, and that the file does not name itself.
    */
   readonly variants: ReadonlyMap<string, string>;
   /**
@@ -110,6 +110,12 @@ const OPENED_PROFILE = "split_part(opened.ref_id, '/', 1)::uuid";
 
 /** SQL: equal for names that a person may take for the same. */
 const likenessOf = (name: string): string => `lower(normalize(${name}, nfkc))`;
+
+/** SQL: whether the file names this profile of the customer, by its id or its nickname. */
+const isNamed = (customer: string, profile: string): string =>
+  `exists (select from wanted as other
+                  left join claim c on (c.customer_id, c.kind, c.ref_id) = (other.customer_id, 'nickname', other.nickname)
+            where other.customer_id = ${customer} and ${profile} in (other.id, c.id))`;
 
 /** An earlier version stored the names of bootstrap files as they were written: they are compared in the form NFC. */
 export async function findOwners(database: Queryable, named: Named): Promise<Owners> {
@@ -151,18 +157,16 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
        from new_nickname as w
             join claim taken on (taken.customer_id, taken.kind) = (w.customer_id, 'nickname')
                             and ${likenessOf("taken.ref_id")} = ${likenessOf("w.nickname")}
-      where not w.is_by_id
+      where not w.is_by_id and not ${isNamed("w.customer_id", "taken.id")}
      union all
      select 'variant', n.id::text, taken.id
        from new_by_name as n join customer taken on ${likenessOf("taken.name")} = ${likenessOf("n.name")}
+      where taken.id <> all($3::uuid[])
      union all
      (select distinct on (w.id) 'dropped', w.id::text, ${OPENED_PROFILE}
         from new_nickname as w join claim opened on (opened.customer_id, opened.kind) = (w.customer_id, 'opening')
        where not w.is_by_id
-         and not exists (
-               select from wanted as other
-                      left join claim c on (c.customer_id, c.kind, c.ref_id) = (other.customer_id, 'nickname', other.nickname)
-                where other.customer_id = w.customer_id and ${OPENED_PROFILE} in (other.id, c.id))
+         and not ${isNamed("w.customer_id", OPENED_PROFILE)}
        order by w.id, opened.ref_id)
      union all
      select 'dropped', n.id::text, dropped.id

@@ -131,6 +131,35 @@ test("who corrects the case of a name in a bootstrap file makes no second custom
   await service.close();
 });
 
+test("a file with names that are almost the same is applied to its end after a start that died in the midst of it", async () => {
+  const desk = (nickname: string, USD: string) => ({ nickname, balances: { USD } });
+  const customers = [
+    { name: "Acme", profiles: [desk("desk", "5"), desk("Desk", "6")] },
+    { name: "ACME", profiles: [desk("desk", "7")] },
+  ];
+  const service = await startTestService();
+  const parts = partsOf(service, "production");
+  const apply = async (to: typeof parts) => applyBootstrap(to, await readBootstrapFile(bootstrapFile({ customers })));
+  const balances = () =>
+    service.db.owner.rows("select available from account where house is null and asset = 'USD' order by available");
+  // The first profile has its balance, and the others are not there yet.
+  const { transfers } = parts;
+  let made = 0;
+  const dying = (...given: Parameters<typeof transfers.recordExternal>) => {
+    made += 1;
+    return made === 2 ? Promise.reject(new Error("killed")) : transfers.recordExternal(...given);
+  };
+  const died = apply({ ...parts, transfers: Object.assign(Object.create(transfers), { recordExternal: dying }) });
+  await expect(died).rejects.toThrow("killed");
+  expect(await balances()).toEqual([{ available: "5" }]);
+  for (let time = 0; time < 2; time += 1) {
+    await apply(parts);
+    expect(await balances()).toEqual([{ available: "5" }, { available: "6" }, { available: "7" }]);
+  }
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
 test("in production a name that is new in a bootstrap file gets no opening balance while one that had one is gone from it", async () => {
   const desk = { nickname: "desk", balances: { USD: "5" } };
   const till = { nickname: "till", balances: { USD: "1" } };
