@@ -69,17 +69,27 @@ export function addGroup(parent: Command, name: string, summary: string): Comman
   return parent.command(name).description(summary);
 }
 
-/** @param work Receives the arguments in order, then the options. */
+/**
+ * @param work Receives the arguments in order, then the options.
+ * @param writes Then it is an error if nobody reads the result.
+ */
 export function setAction<Given extends unknown[]>(
   command: Command,
   work: (...given: Given) => Promise<CommandResult>,
+  writes = false,
 ): void {
   command.action(async (...given: unknown[]) => {
     // Commander passes the command itself as the last argument.
     const { json, prose, failed = false, exitCode = failed ? 1 : 0 } = await work(...(given.slice(0, -1) as Given));
-    await printed(command.opts().json === true, { json, prose }).catch(({ code }: NodeJS.ErrnoException) => {
-      throw new CommandRejected(`the command succeeded, but its result could not be written (${code})`);
-    });
+    const unread = (code: string | undefined): CommandRejected =>
+      new CommandRejected(`the command succeeded, but its result could not be written (${code})`);
+    const isRead = await printed(command.opts().json === true, { json, prose }).catch(
+      ({ code }: NodeJS.ErrnoException) => {
+        throw unread(code);
+      },
+    );
+    // Who does not see the result of a write would run it again.
+    if (writes && !isRead && exitCode === 0) throw unread("EPIPE");
     if (exitCode !== 0) throw new CommandFailed(exitCode);
   });
 }
@@ -93,9 +103,8 @@ export function setWritingAction<Given extends unknown[]>(
   work: (operator: OperatorCaller, ...given: Given) => Promise<CommandResult>,
 ): void {
   command.option("--as <name>", "who you are, for the audit trail, which has the user of this machine too", readText);
-  setAction(command, (...given: Given) =>
-    finished(() => work(operatorOf(pathOf(command), command.opts().as), ...given)),
-  );
+  const waiting = (...given: Given) => finished(() => work(operatorOf(pathOf(command), command.opts().as), ...given));
+  setAction(command, waiting, true);
 }
 
 /** The words of a command, such as "market halt". */
@@ -104,9 +113,9 @@ function pathOf(command: Command): string {
   return parent?.parent ? `${pathOf(parent)} ${command.name()}` : command.name();
 }
 
-async function printed(isJson: boolean, { json, prose }: Pick<CommandResult, "json" | "prose">): Promise<void> {
-  if (!isJson) await printColoured(prose);
-  else if (json !== undefined) await printJson(json);
+async function printed(isJson: boolean, { json, prose }: Pick<CommandResult, "json" | "prose">): Promise<boolean> {
+  if (!isJson) return printColoured(prose);
+  return json === undefined || printJson(json);
 }
 
 /** The settings. A command logs warnings and errors only, unless PARBOOK_LOG_LEVEL says otherwise. */

@@ -127,7 +127,7 @@ test.each([
     }) as never);
     let end = (_result: string): void => undefined;
     const done = finished(() => new Promise<string>((resolve) => (end = resolve)));
-    send("SIGHUP");
+    send(signal);
     vi.advanceTimersByTime(DUPLICATE_SIGNAL_MS - 1);
     send(signal);
     vi.advanceTimersByTime(1);
@@ -144,3 +144,15 @@ test.each([
     expect(process.listeners(signal)).toHaveLength(listeners.length - 1);
   },
 );
+
+test("a write whose terminal goes away has its result, and says nothing to it", async () => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  let end = (_result: string): void => undefined;
+  const done = finished(() => new Promise<string>((resolve) => (end = resolve)));
+  send("SIGHUP");
+  vi.advanceTimersByTime(DUPLICATE_SIGNAL_MS);
+  send("SIGHUP");
+  expect([ended, write.mock.calls]).toEqual([[], []]);
+  end("deposited");
+  expect(await done).toBe("deposited");
+});

@@ -67,7 +67,8 @@ export async function finished<Value>(work: () => Promise<Value>): Promise<Value
   const stop = (signal: NodeJS.Signals): void => {
     if (askedAt === undefined) {
       askedAt = performance.now();
-      process.stderr.write(WAITING);
+      // A terminal that has gone shows nothing. That must not end the work.
+      if (signal !== "SIGHUP") process.stderr.write(WAITING);
     } else if (signal !== "SIGHUP" && performance.now() - askedAt >= DUPLICATE_SIGNAL_MS) {
       process.stderr.write(UNKNOWN, () => process.exit(EXIT_CODES[signal as StopSignal]));
     }

@@ -159,9 +159,9 @@ function readyRecord(service: Service, config: Config) {
 
 /** In production standard output is a log, in which each line is JSON. */
 async function sayReady(service: Service, config: Config, log: Logger, isJson: boolean): Promise<void> {
-  if (isJson) return printJson(readyRecord(service, config));
-  if (config.mode === "sandbox") return printLines(readyLines(service, config));
-  log.info({ base_url: service.baseUrl, auth_url: service.authUrl }, "serving");
+  if (isJson) await printJson(readyRecord(service, config));
+  else if (config.mode === "sandbox") await printLines(readyLines(service, config));
+  else log.info({ base_url: service.baseUrl, auth_url: service.authUrl }, "serving");
 }
 
 function readyLines(service: Service, config: Config): string[] {

@@ -4,8 +4,12 @@
  */
 import { printable, printableJson } from "../std/printable.ts";
 
-/** Prints to standard output. A line break within a line is escaped: it came with a value. */
-export function printLines(lines: readonly string[]): Promise<void> {
+/**
+ * Prints to standard output. A line break within a line is escaped: it came with a value.
+ *
+ * @returns Whether somebody could read it: a closed pipe, as with `head`, is not an error. So do the others.
+ */
+export function printLines(lines: readonly string[]): Promise<boolean> {
   return print(lines.map(printable).join("\n"));
 }
 
@@ -22,7 +26,7 @@ export interface ColouredLine {
 export function printColoured(
   lines: readonly (string | ColouredLine)[],
   stdout: typeof process.stdout = process.stdout,
-) {
+): Promise<boolean> {
   const hasColours = stdout.isTTY && stdout.hasColors();
   const shown = lines.map((line) => {
     if (typeof line === "string") return printable(line);
@@ -32,15 +36,14 @@ export function printColoured(
   return print(shown.join("\n"));
 }
 
-export function printJson(value: unknown): Promise<void> {
+export function printJson(value: unknown): Promise<boolean> {
   return print(printableJson(value) ?? "null");
 }
 
-/** A closed pipe, as with `head`, is not an error. */
-function print(text: string): Promise<void> {
+function print(text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     process.stdout.write(`${text}\n`, (error) => {
-      if (!error || (error as NodeJS.ErrnoException).code === "EPIPE") resolve();
+      if (!error || (error as NodeJS.ErrnoException).code === "EPIPE") resolve(!error);
       else reject(error);
     });
   });
