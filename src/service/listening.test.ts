@@ -6,6 +6,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
+import { promisify } from "node:util";
 import { fastify } from "fastify";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { freePort } from "../../test/support/free-port.ts";
@@ -228,6 +229,27 @@ test("closing cuts off no response that its caller still reads while it sends th
   for await (const piece of socket) text += piece;
   expect(text).toMatch(new RegExp(`^HTTP/1.1 200 OK\r\n[^]*\r\n\r\nx{${page.length}}$`));
   await closed;
+});
+
+test("closing waits neither for a caller that has sent no request, nor for the rest of one that is answered", async () => {
+  const server = fastify({ http: { ServerResponse: TrackedResponse } });
+  server.post("/", { onRequest: (_, reply) => void reply.code(401).send("") }, async () => "");
+  const port = await listen(server, OF_NODE);
+  const sockets = ["", "GET / HT", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n1"].map((bytes) => {
+    const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+    if (bytes !== "") socket.write(bytes);
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  }) as [Socket, Socket, Socket];
+  const [answered] = (await once(sockets[2], "data")) as [Buffer];
+  expect(String(answered)).toMatch(/^HTTP\/1.1 401 Unauthorized\r\n/);
+  await until(
+    "all are accepted",
+    async () => (await promisify(server.server.getConnections).call(server.server)) === 3,
+  );
+  const begun = performance.now();
+  await close(server, 60_000);
+  expect(performance.now() - begun).toBeLessThan(30_000);
 });
 
 test("closing does not wait for connections whose TLS handshake does not end", async () => {

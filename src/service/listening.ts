@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, Server } from "node:http";
 import type { Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance, onRequestHookHandler } from "fastify";
 import type { Api } from "../api/server.ts";
 import { endOnceIdle } from "../web/connections/tracked-response.ts";
@@ -88,18 +89,23 @@ function followConnections(server: Server): void {
   const sockets = new Set<Socket>();
   let isClosing = false;
   accepted.set(server, sockets);
-  const follow = (socket: Socket): void => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-    if (isClosing) endOnceIdle(socket);
+  const carriers = new Set<Socket>();
+  const follow = (into: Set<Socket>, socket: Socket): void => {
+    into.add(socket);
+    socket.once("close", () => into.delete(socket));
   };
-  server.on("connection", follow);
-  server.on("secureConnection", follow);
+  server.on("connection", (socket: Socket) => follow(sockets, socket));
+  server.on("secureConnection", (socket: Socket) => follow(sockets, socket));
+  // Those that carry requests. A handshake has a limit of its own.
+  server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+    follow(carriers, socket);
+    if (isClosing) endOnceIdle(socket);
+  });
   // Node calls this once, when it stops listening. Its own cuts off responses that are on their way, and a connection whose
   // response ends a moment later would stay open, as its caller was told that it may.
   server.closeIdleConnections = () => {
     isClosing = true;
-    for (const socket of sockets) endOnceIdle(socket);
+    for (const socket of carriers) endOnceIdle(socket);
   };
 }
 

@@ -90,19 +90,25 @@ export function isIdle(socket: Socket): boolean {
   return response === undefined || (response.closed && response.req.complete);
 }
 
-/**
- * Ends a connection once all its requests have been answered, and their responses have left. One that has had no request may
- * still send its first.
- */
+/** How long a connection that ends may still send its first request. */
+const FIRST_REQUEST_MS = 1_000;
+
+/** Ends a connection once all its requests have been answered, and their responses have left, or if it has had none for a second. */
 export function endOnceIdle(socket: Socket): void {
   const connection = connections.get(socket) ?? tracked(socket);
   connection.endsOnceIdle = true;
-  if (connection.newest !== undefined) endIfIdle(socket);
+  endIfIdle(socket);
+  setTimeout(() => {
+    if (connection.newest === undefined) socket.destroy();
+  }, FIRST_REQUEST_MS).unref();
 }
 
-/** Its last response may still be on its way, while its caller sends the next request. */
+/**
+ * Its last response may still be on its way, while its caller sends the next request, or the rest of the one that was answered
+ * before its end.
+ */
 function endIfIdle(socket: Socket): void {
-  if (!isIdle(socket) || socket.writableEnded) return;
+  if (connections.get(socket)?.newest?.closed !== true || socket.writableEnded) return;
   stopReadingAtOnce(socket);
   linger(socket);
 }
