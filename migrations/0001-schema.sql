@@ -1553,6 +1553,7 @@ comment on index access_denial_pkey is 'Denials since a time, the latest first, 
 
 create table ledger (
   id uuid,
+  own_catalogue boolean not null default false,
   only_one boolean not null default true,
   constraint ledger_pkey primary key (id),
   constraint ledger_has_one_row unique (only_one),
@@ -1561,6 +1562,8 @@ create table ledger (
 comment on table ledger is
   'Names this ledger, in one row, made with it: tells a checkpoint of another ledger from one of this whose history was '
   'recomputed. A copy or a restored backup keeps the name.';
+comment on column ledger.own_catalogue is
+  'Whether it was ever filled from an operator''s catalogue (PARBOOK_CATALOGUE): the program''s own is then not added to it.';
 comment on index ledger_pkey is 'No query: the id is the key.';
 comment on index ledger_has_one_row is 'No query: it allows one row.';
 insert into ledger (id) values (gen_random_uuid());

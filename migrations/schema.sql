@@ -1470,6 +1470,9 @@ grant select, insert, delete on access_denial to service;
 -- recomputed. A copy or a restored backup keeps the name.
 create table ledger (
   id uuid not null,
+  -- Whether it was ever filled from an operator's catalogue (PARBOOK_CATALOGUE): the program's own is then not added to
+  -- it.
+  own_catalogue boolean default false not null,
   only_one boolean default true not null,
   -- No query: the id is the key.
   constraint ledger_pkey PRIMARY KEY (id),

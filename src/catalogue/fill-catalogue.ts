@@ -8,7 +8,14 @@ import type { Column, SqlRecord } from "../ledger/columns.ts";
 import { type Database, type Queryable, serverError } from "../postgres/database.ts";
 import { checkTiers } from "./fee-tiers.ts";
 import { assetColumns, assetOf, feeTierOf, marketColumns, marketOf } from "./market.ts";
-import { insertAsset, insertMarket, readAssets, readMarkets } from "./store.ts";
+import {
+  insertAsset,
+  insertMarket,
+  keepOwnCatalogueMark,
+  readAssets,
+  readMarkets,
+  readOwnCatalogueMark,
+} from "./store.ts";
 
 /** Rows by column name. */
 export interface CatalogueFile {
@@ -18,7 +25,7 @@ export interface CatalogueFile {
   readonly fee_tiers: readonly SqlRecord[];
 }
 
-/** An entry of the file that cannot be used. Nothing of the file was applied. */
+/** The file, or an entry of it, cannot be used. Nothing of the file was applied. */
 export class CatalogueError extends Error {
   override readonly name = "CatalogueError";
 }
@@ -70,37 +77,71 @@ export function withCoin({ assets, markets, fee_tiers }: CatalogueFile, code: st
   };
 }
 
-/**
- * As the tables' owner. Market numbers are permanent: a new market gets the next one, wherever it stands in the file.
- * @param namesAll Whether the file is meant to have every asset and market, so that one that it lacks is worth a line.
- * @returns A line for each entry that the file and the database do not agree on.
- * @throws CatalogueError
- */
-export async function fillCatalogue(
-  owner: Database,
-  given?: CatalogueFile,
-  { namesAll = true } = {},
-): Promise<string[]> {
-  const file = given ?? (await readOwnCatalogue());
-  const fillings = await owner.transaction(async (transaction) => [
-    await fillAssets(transaction, file),
-    await fillMarkets(transaction, file),
-  ]);
-  return fillings.flatMap(({ differing, removed }) => (namesAll ? [...differing, ...removed] : differing));
+export interface Filled {
+  /** The codes of what was created, in the order of the file. */
+  readonly assets: readonly string[];
+  readonly markets: readonly string[];
+  /** A line for each entry that the file and the database do not agree on. */
+  readonly differing: readonly string[];
 }
 
-/** Lines for the operator. */
+/**
+ * As the tables' owner. Market numbers are permanent: a new market gets the next one, wherever it stands in the file.
+ * @param isOperators Whether the file is the operator's. The database keeps that it was filled from such a file, and one
+ * that it lacks is worth a line: the program's own names none of the operator's coins.
+ * @throws CatalogueError
+ */
+export function fillCatalogue(owner: Database, file: CatalogueFile, isOperators: boolean): Promise<Filled> {
+  return owner.transaction(async (transaction) => {
+    await keepOwnCatalogueMark(transaction, isOperators);
+    if (!isOperators) await rejectOwnCatalogue(transaction);
+    const [assets, markets] = [await fillAssets(transaction, file), await fillMarkets(transaction, file)];
+    const fillings = [assets, markets];
+    return {
+      assets: assets.created,
+      markets: markets.created,
+      differing: fillings.flatMap(({ differing, removed }) => (isOperators ? [...differing, ...removed] : differing)),
+    };
+  });
+}
+
+/**
+ * What the program's own file has beyond the operator's would be there for good.
+ * @throws CatalogueError when the database was filled from an operator's file
+ */
+export async function rejectOwnCatalogue(database: Queryable): Promise<void> {
+  if (await readOwnCatalogueMark(database))
+    throw new CatalogueError("this database has a catalogue of its own: set PARBOOK_CATALOGUE to its file");
+}
+
+/** More than the program's own file has of either. */
+const MOST_NAMED = 100;
+
+/** For the operator: what was created in the catalogue stays. */
+export function createdLines({ assets, markets }: Pick<Filled, "assets" | "markets">): string[] {
+  const lineOf = (kind: string, codes: readonly string[]): string => {
+    const more = codes.length > MOST_NAMED ? ` and ${codes.length - MOST_NAMED} more` : "";
+    return `created ${codes.length} ${kind}: ${codes.slice(0, MOST_NAMED).join(", ")}${more}`;
+  };
+  return [
+    ...(assets.length === 0 ? [] : [lineOf(assets.length === 1 ? "asset" : "assets", assets)]),
+    ...(markets.length === 0 ? [] : [lineOf(markets.length === 1 ? "market" : "markets", markets)]),
+  ];
+}
+
 interface Filling {
+  /** Codes. */
+  readonly created: readonly string[];
+  /** Lines for the operator. */
   readonly differing: readonly string[];
-  /** Rows that the file no longer has. */
+  /** Rows that the file no longer has; lines too. */
   readonly removed: readonly string[];
 }
 
 async function fillAssets(transaction: Queryable, { assets }: CatalogueFile): Promise<Filling> {
   return fill("asset", assets, await readAssets(transaction), assetColumns, async (entry, known) => {
     const asset = assetOf(entry);
-    if (known === undefined) await insertAsset(transaction, asset);
-    return asset;
+    return { wanted: asset, isCreated: known === undefined && (await insertAsset(transaction, asset)) };
   });
 }
 
@@ -115,15 +156,16 @@ async function fillMarkets(transaction: Queryable, { markets, fee_tiers }: Catal
   let last = Math.max(0, ...known.map(({ number }) => number));
   return fill("market", markets, known, marketColumns, async (entry, existing) => {
     const market = marketOf({ ...entry, number: existing?.number ?? last + 1 }, feeTiers);
+    let isCreated = false;
     if (existing === undefined) {
       // The engine counts in units of the last decimal of price and base together.
       if ((precisions.get(market.quote) ?? 0) > market.priceDecimals + market.baseDecimals) {
         throw new Error("price_decimals and base_decimals are fewer in all than the precision of the quote asset");
       }
-      await insertMarket(transaction, market);
+      isCreated = await insertMarket(transaction, market);
       last = market.number;
     }
-    return market;
+    return { wanted: market, isCreated };
   });
 }
 
@@ -133,17 +175,19 @@ async function fill<Compared, Row extends Compared & { readonly code: string }>(
   entries: readonly SqlRecord[],
   existing: readonly Row[],
   columns: readonly Column<Compared>[],
-  enter: (entry: SqlRecord, existing: Row | undefined) => Promise<Compared>,
+  enter: (entry: SqlRecord, existing: Row | undefined) => Promise<{ wanted: Compared; isCreated: boolean }>,
 ): Promise<Filling> {
   const rows = new Map<unknown, Row>(existing.map((row) => [row.code, row]));
   const seen = new Set<unknown>();
+  const created: string[] = [];
   const differing: string[] = [];
   for (const entry of entries) {
     const name = entryName(kind, entry);
     if (seen.has(entry.code)) throw new CatalogueError(`${name} is there more than once`);
     seen.add(entry.code);
     const row = rows.get(entry.code);
-    const wanted = await enter(entry, row).catch((error: unknown) => reject(name, error));
+    const { wanted, isCreated } = await enter(entry, row).catch((error: unknown) => reject(name, error));
+    if (isCreated) created.push(entry.code as string);
     if (row === undefined) continue;
     for (const { name: column, text } of columns) {
       const [inFile, stored] = [text(wanted), text(row)];
@@ -152,7 +196,11 @@ async function fill<Compared, Row extends Compared & { readonly code: string }>(
     }
   }
   const removed = existing.filter(({ code }) => !seen.has(code));
-  return { differing, removed: removed.map(({ code }) => `the ${kind} "${code}" is not in catalogue.json, but stays`) };
+  return {
+    created,
+    differing,
+    removed: removed.map(({ code }) => `the ${kind} "${code}" is not in catalogue.json, but stays`),
+  };
 }
 
 /** Constraints are named for what they require. */

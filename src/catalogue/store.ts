@@ -21,6 +21,17 @@ export async function readMarkets(database: Queryable): Promise<Market[]> {
   return rows.map(({ fee_tiers, ...row }) => marketOf(row, fee_tiers.map(feeTierOf)));
 }
 
+/** Whether the database was ever filled from an operator's file. */
+export async function readOwnCatalogueMark(database: Queryable): Promise<boolean> {
+  const [ledger] = await database.rows<{ own_catalogue: boolean }>("select own_catalogue from ledger");
+  return ledger?.own_catalogue === true;
+}
+
+/** Also the lock by which programs that fill at once take turns. */
+export async function keepOwnCatalogueMark(database: Queryable, isOperators: boolean): Promise<void> {
+  await database.rows("update ledger set own_catalogue = own_catalogue or $1", [isOperators]);
+}
+
 const SCHEDULE: readonly Column<Market>[] = [
   { name: "market", type: "text", text: ({ code }) => code },
   { name: "rebate_ceiling", type: "numeric", text: ({ feeTiers }) => formatAmount(highestRebate(feeTiers)) },
@@ -31,19 +42,22 @@ const TIERS: readonly Column<FeeTier & { readonly market: string }>[] = [
   ...feeTierColumns,
 ];
 
-export async function insertAsset(database: Queryable, asset: Asset): Promise<void> {
+/** @returns false if there is one of this code */
+export async function insertAsset(database: Queryable, asset: Asset): Promise<boolean> {
   const added = new Unnesting();
-  await database.rows(
+  const rows = await database.rows(
     `insert into asset (${namesOf(assetColumns)}) select * from ${added.rows(assetColumns, [asset])}
-     on conflict (code) do nothing`,
+     on conflict (code) do nothing returning code`,
     added.values,
   );
+  return rows.length > 0;
 }
 
-export async function insertMarket(database: Queryable, market: Market): Promise<void> {
+/** @returns false if there is one of this code */
+export async function insertMarket(database: Queryable, market: Market): Promise<boolean> {
   const tiers = market.feeTiers.map((tier) => ({ ...tier, market: market.code }));
   const opened = new Unnesting();
-  await database.rows(
+  const rows = await database.rows(
     `with opened as (
        insert into market (${namesOf(marketColumns)}, status, version)
        select k.*, 'OPEN', 1 from ${opened.rows(marketColumns, [market])} on conflict (code) do nothing
@@ -53,9 +67,11 @@ export async function insertMarket(database: Queryable, market: Market): Promise
        select k.* from ${opened.rows(SCHEDULE, [market])} join opened on code = market
        returning market, rebate_ceiling)
      insert into fee_tier (${namesOf(TIERS)}, rebate_ceiling)
-     select k.*, rebate_ceiling from ${opened.rows(TIERS, tiers)} join scheduled using (market)`,
+     select k.*, rebate_ceiling from ${opened.rows(TIERS, tiers)} join scheduled using (market)
+     returning market`,
     opened.values,
   );
+  return rows.length > 0;
 }
 
 /** Rows as a table `k` of a statement, one array per column. */

@@ -1,9 +1,10 @@
 /** `parbook migrate`: migrates as the owner of the tables, because the service's role must not be able to. */
 import type { Command } from "commander";
+import { createdLines } from "../catalogue/fill-catalogue.ts";
 import { Database } from "../postgres/database.ts";
 import { pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import type { Config } from "../service/config/config.ts";
-import { migrateAs } from "../service/core.ts";
+import { type Migrated, migrateAs } from "../service/core.ts";
 import { createLogger } from "../service/logger.ts";
 import { type ProvidedDatabase, provideDatabase } from "../service/provide-database.ts";
 import { addCommand, CommandRejected, type CommandResult, commandConfig, setAction, WrongUsage } from "./command.ts";
@@ -45,12 +46,13 @@ async function migrateDatabase(
   const provided = await provideDatabase(config, "migrate", (line) => log.info(line));
   try {
     const role = serviceRole ?? provided.service.user ?? "";
-    const applied = await (provided.owner === undefined
+    const { applied, assets, markets } = await (provided.owner === undefined
       ? checkRunningService(provided)
       : migrateFor(role, provided.owner, { log, config, progress, stopping }));
+    const schema = applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `applied ${name}`);
     return {
-      json: { applied, service_role: role },
-      prose: applied.length === 0 ? ["The schema is up to date."] : applied.map((name) => `applied ${name}`),
+      json: { applied, assets, markets, service_role: role },
+      prose: [...schema, ...createdLines({ assets, markets })],
     };
   } finally {
     await provided.close();
@@ -58,18 +60,18 @@ async function migrateDatabase(
 }
 
 /** A running service has migrated the embedded database; only a restart with a newer version can add migrations. */
-async function checkRunningService({ service }: ProvidedDatabase): Promise<string[]> {
+async function checkRunningService({ service }: ProvidedDatabase): Promise<Migrated> {
   const database = open(service);
   try {
     const pending = await pendingMigrations(database);
-    if (pending.length === 0) return [];
+    if (pending.length === 0) return { applied: [], assets: [], markets: [] };
     throw new SchemaError(`the running service lacks ${pending.join(", ")}: stop it and start this version`);
   } finally {
     await database.close();
   }
 }
 
-interface Migrating {
+interface MigratingFor {
   readonly log: ReturnType<typeof createLogger>;
   readonly config: Config;
   readonly progress: Progress;
@@ -79,8 +81,8 @@ interface Migrating {
 async function migrateFor(
   role: string,
   owner: ProvidedDatabase["service"],
-  { log, config, progress, stopping }: Migrating,
-): Promise<string[]> {
+  { log, config, progress, stopping }: MigratingFor,
+): Promise<Migrated> {
   const database = open(owner);
   endStatements(database, stopping);
   try {
@@ -91,10 +93,11 @@ async function migrateFor(
       );
     }
     let count = 0;
-    return await migrateAs(database, role, log, config, (name, pending) => {
+    const onApply = (name: string, pending: number): void => {
       progress.step(`applying ${name} (${count + 1} of ${count + pending})`);
       count += 1;
-    });
+    };
+    return await migrateAs(database, role, log, { config, fills: true, onApply });
   } finally {
     await database.close();
   }

@@ -3,7 +3,7 @@ import { type CatalogueFile, catalogueOf, readOwnCatalogue, withCoin } from "../
 import { jsonOf, readSettingFile } from "./setting-file.ts";
 
 /** What the operator chose, if anything. */
-export interface CatalogueChoice {
+interface CatalogueChoice {
   /** The operator's file. Undefined: `catalogue.json`. */
   readonly catalogue?: string | undefined;
   /** A stablecoin to add, with a market against USD. */

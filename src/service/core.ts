@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
 import { type Catalogue, loadCatalogue } from "../catalogue/catalogue.ts";
-import { fillCatalogue } from "../catalogue/fill-catalogue.ts";
+import { createdLines, type Filled, fillCatalogue, rejectOwnCatalogue } from "../catalogue/fill-catalogue.ts";
 import { Clients } from "../customers/clients/clients.ts";
 import { type Customers, createCustomers } from "../customers/customers.ts";
 import { createProfiles, type Profiles } from "../customers/profiles/profiles.ts";
@@ -18,15 +18,15 @@ import { DatabaseComparedClock } from "../ledger/compared-clock.ts";
 import { Lane } from "../ledger/writer/lane.ts";
 import { readDatabaseTime } from "../ledger/writer/lane-connection.ts";
 import type { LaneEvent, LaneOptions } from "../ledger/writer/lane-options.ts";
-import { Database, serverError } from "../postgres/database.ts";
+import { Database, type Queryable, serverError } from "../postgres/database.ts";
 import { findMissingPrivileges } from "../postgres/durability.ts";
 import { releaseLeasesOf } from "../postgres/leases.ts";
-import { type MigrateOptions, migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
+import { lastMigration, type MigrateOptions, migrate, pendingMigrations, SchemaError } from "../postgres/migrations.ts";
 import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { judgeUrl } from "../web/outgoing-requests/outgoing-policy.ts";
-import { type CatalogueChoice, readCatalogue } from "./catalogue-file.ts";
+import { readCatalogue } from "./catalogue-file.ts";
 import type { Config } from "./config/config.ts";
 import {
   EXAMINATIONS_OF_LEDGER,
@@ -70,7 +70,8 @@ export interface Core extends Foundation {
 }
 
 /**
- * Connects to the database, migrates it if this process connects as its owner, and checks that it is safe to use.
+ * Connects to the database, migrates it if this process connects as its owner, and checks that it is safe to use. Only a
+ * service fills the catalogue: what a command would add without PARBOOK_CATALOGUE would be there for good.
  *
  * @throws StartupError | SchemaError | NoDatabase when it is not.
  */
@@ -78,7 +79,7 @@ export async function openFoundation(config: Config, purpose: "serve" | "command
   const provided = await provideDatabase(config, purpose, (line) => log.info(line));
   const closing: (() => Promise<void> | void)[] = [() => provided.close()];
   try {
-    await migrateOwn(provided, config, log);
+    await migrateOwn(provided, config, purpose, log);
     const database = new Database({
       connection: provided.service,
       maxConnections: 20,
@@ -211,39 +212,70 @@ async function releaseLeases({ service: connection }: ProvidedDatabase, holder: 
   }
 }
 
-async function migrateOwn({ owner, service }: ProvidedDatabase, config: Config, log: Logger): Promise<void> {
+async function migrateOwn(
+  { owner, service }: ProvidedDatabase,
+  config: Config,
+  purpose: "serve" | "command",
+  log: Logger,
+): Promise<void> {
   if (owner === undefined) return;
   const database = new Database({ connection: owner, maxConnections: 1, onIdleError: () => undefined });
   try {
     await rejectEmpty(database, config);
     // A sandbox may use the service's role as the owner, which may own nothing.
     const isTakenForOwner = owner.user === service.user;
-    if (isTakenForOwner && (await pendingMigrations(database)).length === 0) return;
-    await migrateAs(database, service.user ?? "", log, config).catch((error: unknown) => {
-      // The check that follows reports what is missing.
-      if (!isTakenForOwner || serverError(error)?.code !== INSUFFICIENT_PRIVILEGE) throw error;
-    });
+    if (isTakenForOwner && purpose === "command" && (await pendingMigrations(database)).length === 0) return;
+    await migrateAs(database, service.user ?? "", log, { config, fills: purpose === "serve" }).catch(
+      (error: unknown) => {
+        // The check that follows reports what is missing.
+        if (!isTakenForOwner || serverError(error)?.code !== INSUFFICIENT_PRIVILEGE) throw error;
+      },
+    );
   } finally {
     await database.close();
   }
 }
 
-/** Migrates and creates what is new in the catalogue. @returns The names of the applied migrations. */
+export interface Migrating {
+  readonly config: Pick<Config, "mode" | "catalogue" | "coin">;
+  /** Whether to create what is new in the catalogue. */
+  readonly fills: boolean;
+  readonly onApply?: MigrateOptions["onApply"];
+}
+
+export interface Migrated extends Pick<Filled, "assets" | "markets"> {
+  /** The names of the applied migrations. */
+  readonly applied: readonly string[];
+}
+
+/** As the tables' owner. */
 export async function migrateAs(
   owner: Database,
   serviceRole: string,
   log: Logger,
-  choice: CatalogueChoice = {},
-  onApply?: MigrateOptions["onApply"],
-): Promise<string[]> {
-  const file = await readCatalogue(choice);
+  { config, fills, onApply }: Migrating,
+): Promise<Migrated> {
+  const file = fills ? await readCatalogue(config) : undefined;
   await owner.checkSessionsAreNotShared();
-  const done = await migrate(owner, serviceRole, { onApply });
-  for (const name of done) log.info(`applied migration ${name}`);
-  // Our own file names none of the operator's coins; a file of the operator's may have lost one.
-  const namesAll = choice.catalogue !== undefined;
-  for (const difference of await fillCatalogue(owner, file, { namesAll })) log.warn(difference);
-  return done;
+  // Before anything is written. The first throws if the schema is not ours.
+  await pendingMigrations(owner);
+  if ((await lastMigration(owner)) !== undefined) await rejectForgotten(owner, config, fills);
+  const applied = await migrate(owner, serviceRole, { onApply });
+  for (const name of applied) log.info(`applied migration ${name}`);
+  if (file === undefined) return { applied, assets: [], markets: [] };
+  const { differing, ...created } = await fillCatalogue(owner, file, config.catalogue !== undefined);
+  for (const line of createdLines(created)) log.info(line);
+  for (const line of differing) log.warn(line);
+  return { applied, ...created };
+}
+
+/** What a database was first used with, it keeps to. @throws StartupError | CatalogueError when the setting was forgotten */
+async function rejectForgotten(
+  database: Queryable,
+  { mode, catalogue }: Migrating["config"],
+  fills: boolean,
+): Promise<void> {
+  if (fills && catalogue === undefined) await rejectOwnCatalogue(database);
 }
 
 async function check(database: Database, config: Config, purpose: "serve" | "command", log: Logger): Promise<void> {
@@ -256,6 +288,7 @@ async function check(database: Database, config: Config, purpose: "serve" | "com
   }
   const missing = await findMissingPrivileges(database);
   if (missing.length > 0) throw new StartupError(...missing);
+  await rejectForgotten(database, config, purpose === "serve");
   const about = { database, config, settings: await readServerSettings(database), now: systemClock.now() };
   const isProduction = config.mode === "production";
   const required = await examine(REQUIRED_EXAMINATIONS, about);

@@ -164,10 +164,14 @@ const CASES: readonly (readonly [string, () => Promise<unknown>, () => Promise<u
     ["fatal sandbox-data: the database contains the demo of a sandbox (acme-1a2b3c)"],
   ],
   [
-    "a database on which a sandbox was started",
-    () => db.owner.rows("insert into service_mode (mode) values ('sandbox')"),
-    () => db.owner.rows("delete from service_mode"),
-    ["fatal sandbox-data: the database was a sandbox's, with money that nobody paid in"],
+    "a database on which a sandbox was started, with a catalogue of its own",
+    () =>
+      db.owner.rows("with m as (insert into service_mode values ('sandbox')) update ledger set own_catalogue = true"),
+    () => db.owner.rows("with m as (delete from service_mode) update ledger set own_catalogue = false"),
+    [
+      "fatal settings: this database has a catalogue of its own: set PARBOOK_CATALOGUE to its file",
+      "fatal sandbox-data: the database was a sandbox's, with money that nobody paid in",
+    ],
   ],
   [
     "a certificate and a dialect that are not there",

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fillCatalogue } from "../../src/catalogue/fill-catalogue.ts";
+import { fillCatalogue, readOwnCatalogue } from "../../src/catalogue/fill-catalogue.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { type EmbeddedServer, startEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { migrate } from "../../src/postgres/migrations.ts";
@@ -29,7 +29,7 @@ test("while the database is down requests get 503; afterwards service resumes wi
   const database = new Database({ connection, maxConnections: 5, onIdleError: () => undefined });
   await database.rows("create role service");
   await migrate(database, "service");
-  await fillCatalogue(database);
+  await fillCatalogue(database, await readOwnCatalogue(), false);
   const { lane, fund, events } = await startLane(database);
   const [from, to] = newProfiles(2);
   await fund([from], "1000");

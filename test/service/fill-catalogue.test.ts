@@ -19,6 +19,9 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
+/** Nothing was created, and nothing differs. */
+const NOTHING = { assets: [], markets: [], differing: [] };
+
 const marketsIn = () =>
   db.owner.rows<{ code: string; number: number }>("select code, number from market order by number");
 
@@ -45,7 +48,7 @@ test("three assets are fiat and three are stablecoins, and each has the decimals
 
 test("the file that filled the database changes nothing in it, and nothing is said", async () => {
   const before = await marketsIn();
-  expect(await fillCatalogue(db.owner, file)).toEqual([]);
+  expect(await fillCatalogue(db.owner, file, true)).toEqual(NOTHING);
   expect(await marketsIn()).toEqual(before);
 });
 
@@ -54,7 +57,9 @@ test("what would change or is no longer there is named, and stays as it is in th
   const lower = changed("assets", "ETH", { precision: 6, kind: "fiat" });
   const without = { ...lower, assets: lower.assets.filter(({ code }) => code !== "WLD") };
   const coarser = changed("markets", "ETHEUR", { tick: "0.5", base: "BTC" }).markets;
-  expect(await fillCatalogue(db.owner, { ...without, markets: coarser.slice(0, -1) })).toEqual([
+  const { differing, ...created } = await fillCatalogue(db.owner, { ...without, markets: coarser.slice(0, -1) }, true);
+  expect(created).toEqual({ assets: [], markets: [] });
+  expect(differing).toEqual([
     'the asset "ETH" of catalogue.json has the kind fiat, but the database crypto, which stays',
     'the asset "ETH" of catalogue.json has the precision 6, but the database 18, which stays',
     'the asset "WLD" is not in catalogue.json, but stays',
@@ -70,11 +75,15 @@ test("an entry that cannot be used is named with the rule that it breaks, and no
   const asset = { code: "ACMEUSD", kind: "stablecoin", precision: 6 };
   const market = { ...file.markets[0], code: "ACMEEUR", base: "ACMEUSD" };
   const rejected = async (assets: readonly object[], markets: readonly object[] = []) =>
-    fillCatalogue(db.owner, {
-      ...file,
-      assets: [asset, ...assets, ...file.assets] as CatalogueFile["assets"],
-      markets: [...file.markets, ...markets] as CatalogueFile["markets"],
-    }).catch((error: Error) => `${error.name}: ${error.message}`);
+    fillCatalogue(
+      db.owner,
+      {
+        ...file,
+        assets: [asset, ...assets, ...file.assets] as CatalogueFile["assets"],
+        markets: [...file.markets, ...markets] as CatalogueFile["markets"],
+      },
+      true,
+    ).catch((error: Error) => `${error.name}: ${error.message}`);
   const of = (kind: string, code: string, rule: string) =>
     `CatalogueError: the ${kind} "${code}" of catalogue.json ${rule}`;
   expect(await rejected([{ ...asset, code: "usd" }])).toBe(
@@ -115,19 +124,19 @@ test("a new market is created wherever it stands in the file, and every other ke
   const before = await marketsIn();
   const added = { ...file.markets[0], code: "SHIBEUR", base: "SHIB" };
   const longer = { ...file, markets: [added, ...file.markets] };
-  expect(await fillCatalogue(db.owner, longer)).toEqual([]);
+  expect(await fillCatalogue(db.owner, longer, true)).toEqual({ ...NOTHING, markets: ["SHIBEUR"] });
   expect(await marketsIn()).toEqual([...before, { code: "SHIBEUR", number: before.length + 1 }]);
   expect(await db.owner.rows("select count(*)::int as count from fee_tier where market = 'SHIBEUR'")).toEqual([
     { count: file.fee_tiers.length },
   ]);
-  expect(await fillCatalogue(db.owner, longer)).toEqual([]);
+  expect(await fillCatalogue(db.owner, longer, true)).toEqual(NOTHING);
 });
 
 test("a new market gets a number above all that there are, also where one is missing between them", async () => {
   const before = await marketsIn();
   await db.owner.rows("update market set number = 200 where code = 'BTCUSD'");
   const added = { ...file.markets[0], code: "WLDEUR", base: "WLD" };
-  await fillCatalogue(db.owner, { ...file, markets: [...file.markets, added] }, { namesAll: false });
+  await fillCatalogue(db.owner, { ...file, markets: [...file.markets, added] }, true);
   const others = before.filter(({ code }) => code !== "BTCUSD");
   expect(await marketsIn()).toEqual([...others, { code: "BTCUSD", number: 200 }, { code: "WLDEUR", number: 201 }]);
 });
@@ -141,9 +150,8 @@ test("fee tiers that cannot be those of a market are rejected, and nothing of th
       taker_rate,
       maker_rebate,
     }));
-    return fillCatalogue(db.owner, { ...file, markets: [...file.markets, added], fee_tiers: tiers }).catch(
-      (error: Error) => `${error.name}: ${error.message}`,
-    );
+    const given = { ...file, markets: [...file.markets, added], fee_tiers: tiers };
+    return fillCatalogue(db.owner, given, true).catch((error: Error) => `${error.name}: ${error.message}`);
   };
   const because = "CatalogueError: the fee tiers of catalogue.json cannot be used:";
   expect(await rejected(["0", "0.001", "0.0002"], ["5", "0.0001", "0"])).toBe(`${because} rebate_above_commission`);
@@ -195,18 +203,19 @@ test("what the operator's file no longer has is named in the log, and what the p
   const without = { ...file, markets: file.markets.slice(0, -1) };
   await writeFile(catalogue, JSON.stringify(without));
   await own.owner.rows("insert into asset (code, kind, precision) values ('ACMEZ', 'stablecoin', 6)");
-  const logged = async (choice: { readonly catalogue?: string }) => {
+  const logged = async (catalogue: string | undefined) => {
     const lines: string[] = [];
     const log = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line).msg) });
-    await migrateAs(own.owner, inject("serviceRole"), log, choice);
+    const config = { mode: "sandbox", catalogue, coin: undefined } as const;
+    await migrateAs(own.owner, inject("serviceRole"), log, { config, fills: true });
     return lines;
   };
+  expect(await logged(undefined)).toEqual([]);
   // docs/your-own-coin.md
-  expect(await logged({ catalogue })).toEqual([
+  expect(await logged(catalogue)).toEqual([
     'the asset "ACMEZ" is not in catalogue.json, but stays',
     `the market ${JSON.stringify(file.markets.at(-1)?.code)} is not in catalogue.json, but stays`,
   ]);
-  expect(await logged({})).toEqual([]);
 });
 
 test("what another process creates meanwhile is left to it, and a fault of the database is none of the file", async () => {
@@ -214,14 +223,14 @@ test("what another process creates meanwhile is left to it, and a fault of the d
   const longer = { ...file, assets: [asset, ...file.assets] };
   const session = await openTransaction(db.owner);
   await session.query("insert into asset (code, kind, precision) values ('ACMEX', 'stablecoin', 6)");
-  const filling = fillCatalogue(db.owner, longer, { namesAll: false });
+  const filling = fillCatalogue(db.owner, longer, true);
   await untilBlocked(db);
   await session.query("commit");
   await session.end();
-  expect(await filling).toEqual([]);
+  expect(await filling).toMatchObject({ assets: [], markets: [] });
   // The service's role may not.
   const more = { ...file, assets: [{ ...asset, code: "ACMEY" }, ...file.assets] };
-  await expect(fillCatalogue(db.database, more)).rejects.toMatchObject({ code: "42501" });
+  await expect(fillCatalogue(db.database, more, true)).rejects.toMatchObject({ code: "42501" });
 });
 
 test("a coin of one's own comes with its market, and a database that has it says nothing when the coin is not named again", async () => {
@@ -238,8 +247,13 @@ test("a coin of one's own comes with its market, and a database that has it says
   await expect(readCatalogue({ coin: "BTC" })).rejects.toThrow(
     "BTC cannot be a coin of your own: it is crypto in catalogue.json",
   );
-  await fillCatalogue(db.owner, withCoin, { namesAll: false });
-  expect(await marketsIn()).toContainEqual({ code: "ACMECOINUSD", number: expect.any(Number) });
-  expect(await fillCatalogue(db.owner, file, { namesAll: false })).toEqual([]);
-  expect(await fillCatalogue(db.owner, file)).toContain('the asset "ACMECOIN" is not in catalogue.json, but stays');
+  const own = await testDatabase();
+  onTestFinished(() => own.close());
+  const created = { ...NOTHING, assets: ["ACMECOIN"], markets: ["ACMECOINUSD"] };
+  expect(await fillCatalogue(own.owner, withCoin, false)).toEqual(created);
+  expect(await fillCatalogue(own.owner, file, false)).toEqual(NOTHING);
+  expect((await fillCatalogue(own.owner, file, true)).differing).toEqual([
+    'the asset "ACMECOIN" is not in catalogue.json, but stays',
+    'the market "ACMECOINUSD" is not in catalogue.json, but stays',
+  ]);
 });

@@ -62,7 +62,8 @@ test("behind a pooler that shares backends nothing is migrated", async (context)
   onTestFinished(() => pgbouncer.close());
   onTestFinished(() => owner.close());
   await db.owner.rows("drop table migration");
-  const failure = await migrateAs(owner, "nobody", pino({ level: "silent" })).catch(failureOf);
+  const config = { mode: "sandbox", catalogue: undefined, coin: undefined } as const;
+  const failure = await migrateAs(owner, "nobody", pino({ level: "silent" }), { config, fills: true }).catch(failureOf);
   expect(failure).toEqual({ lines: [expect.stringMatching(SHARED_TEXT)], exitCode: 1 });
   expect(await db.owner.rows("select to_regclass('migration') as found")).toEqual([{ found: null }]);
 });

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { ClientConfig } from "pg";
 import type { ProvidedContext } from "vitest";
 import type { TestProject } from "vitest/node";
-import { fillCatalogue } from "../../src/catalogue/fill-catalogue.ts";
+import { fillCatalogue, readOwnCatalogue } from "../../src/catalogue/fill-catalogue.ts";
 import { Database } from "../../src/postgres/database.ts";
 import { startEmbedded } from "../../src/postgres/embedded/embedded.ts";
 import { migrate } from "../../src/postgres/migrations.ts";
@@ -61,7 +61,7 @@ async function prepareServer(): Promise<TestServer> {
     onIdleError: ignore,
   });
   await migrate(inTemplate, serviceRole);
-  await fillCatalogue(inTemplate);
+  await fillCatalogue(inTemplate, await readOwnCatalogue(), false);
   await inTemplate.close();
   return {
     provided: { owner: server.owner, template, serviceRole },

@@ -1,6 +1,7 @@
 /** Everything that `parbook doctor` examines, in the state in which it is: nothing is changed, and nothing is required. */
 
 import { loadCatalogue } from "../../catalogue/catalogue.ts";
+import { rejectOwnCatalogue } from "../../catalogue/fill-catalogue.ts";
 import { type Customers, findOwners } from "../../customers/customers.ts";
 import { DatabaseComparedClock } from "../../ledger/compared-clock.ts";
 import { readDatabaseTime } from "../../ledger/writer/lane-connection.ts";
@@ -148,11 +149,11 @@ async function examineReached(
   const schema = await findSchema(database, config);
   const isMigrated = schema.length === 0;
   const ledger = isMigrated ? await examine(EXAMINATIONS_OF_LEDGER, about) : NOTHING;
-  const sandboxData = isMigrated && config.mode === "production" ? await findSandboxData(database) : [];
+  const forProduction = isMigrated && config.mode === "production" ? await findKept(database, config) : [];
   const inBootstrap =
     isMigrated && bootstrap !== undefined ? await findInBootstrap(database, bootstrap, config.mode) : [];
   const clock = await findClockDifference(database, config);
-  const own = [...schema, ...clock, ...sandboxData, ...inBootstrap];
+  const own = [...schema, ...clock, ...forProduction, ...inBootstrap];
   return {
     postgres: settings.server_version,
     findings: [...own, ...server.findings, ...ledger.findings],
@@ -160,10 +161,13 @@ async function examineReached(
   };
 }
 
-async function findSandboxData(database: Database): Promise<Finding[]> {
+/** What the database keeps of earlier starts. */
+async function findKept(database: Database, { catalogue }: Config): Promise<Finding[]> {
   const mode = await attempt("sandbox-data", OTHER_PLACE, () => rejectOtherMode(database, "production"));
   const demo = await attempt("sandbox-data", OTHER_PLACE, () => rejectDemoClients(database));
-  return [...mode.findings, ...demo.findings];
+  const isOwn = catalogue === undefined;
+  const own = isOwn ? await attempt("settings", CORRECT, () => rejectOwnCatalogue(database)) : undefined;
+  return [...mode.findings, ...demo.findings, ...(own?.findings ?? [])];
 }
 
 async function findInBootstrap(database: Database, file: BootstrapFile, mode: Config["mode"]): Promise<Finding[]> {

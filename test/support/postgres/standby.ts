@@ -119,7 +119,10 @@ export async function startPair(): Promise<Pair> {
     await start("primary");
     await run("psql -qc 'create role parbook_owner login' -c 'create role parbook login'");
     await run("psql -qc 'create database parbook owner parbook_owner'");
-    await migrateAs(open("primary", "parbook_owner"), "parbook", pino({ level: "silent" }));
+    await migrateAs(open("primary", "parbook_owner"), "parbook", pino({ level: "silent" }), {
+      config: { mode: "production", catalogue: undefined, coin: undefined },
+      fills: true,
+    });
     await run("pg_basebackup -D standby -R -c fast --no-sync");
     const standby = `port = ${PORTS.standby}\ncluster_name = 'standby'\nsynchronous_standby_names = ''\n`;
     await appendFile(join(place, "standby", "postgresql.conf"), standby);
