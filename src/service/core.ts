@@ -26,6 +26,7 @@ import { systemClock } from "../std/clock.ts";
 import { IdSource } from "../std/id.ts";
 import { WakeSignal } from "../std/wake-signal.ts";
 import { judgeUrl } from "../web/outgoing-requests/outgoing-policy.ts";
+import { rejectOtherMode } from "./bootstrap/reject-sandbox-data.ts";
 import { readCatalogue } from "./catalogue-file.ts";
 import type { Config } from "./config/config.ts";
 import {
@@ -275,6 +276,7 @@ async function rejectForgotten(
   { mode, catalogue }: Migrating["config"],
   fills: boolean,
 ): Promise<void> {
+  await rejectOtherMode(database, mode);
   if (fills && catalogue === undefined) await rejectOwnCatalogue(database);
 }
 

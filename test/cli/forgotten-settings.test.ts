@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { readOwnCatalogue } from "../../src/catalogue/fill-catalogue.ts";
 import type { Database } from "../../src/postgres/database.ts";
-import { startTestService } from "../support/service.ts";
+import { expectBooksBalance } from "../support/books.ts";
+import { testDatabase } from "../support/database.ts";
+import { startTestService, urlOf } from "../support/service.ts";
 import { newDatabase } from "../upgrade/new-database.ts";
 import { run } from "./in-process.ts";
 
@@ -92,3 +94,56 @@ test("a start says what it creates in the catalogue; one of a hundred and one na
   await expect(service.another({ catalogue: undefined, migrateUrl: undefined })).rejects.toThrow(OWN_CATALOGUE);
   await service.another();
 });
+
+test.each([
+  [
+    "production",
+    "sandbox",
+    "the database is production's: set PARBOOK_MODE=production, or give the sandbox a database of its own",
+  ],
+  [
+    "sandbox",
+    "production",
+    "the database was a sandbox's, with money that nobody paid in: production needs its own database",
+  ],
+] as const)(
+  "on a database of %s each command of a %s is rejected before anything is written",
+  async (kept, mode, why) => {
+    const db = await testDatabase();
+    onTestFinished(() => db.close());
+    vi.stubEnv("PARBOOK_DATABASE_URL", urlOf(db));
+    const made = JSON.parse((await run(["customer", "create", "--name", "Acme", "--json"])).stdout);
+    await db.owner.rows("insert into service_mode (mode) values ($1)", [kept]);
+    const stubs = {
+      PARBOOK_MODE: mode,
+      PARBOOK_ACCEPT: "fsync",
+      PARBOOK_WITHOUT_TLS: "http",
+      PARBOOK_BASE_URL: "https://api.acme.test",
+      PARBOOK_AUTH_URL: "https://api.acme.test",
+    };
+    for (const [name, value] of Object.entries(stubs)) vi.stubEnv(name, value);
+    const deposit = ["deposit", "--profile", made.default_profile_id, "--asset", "USD", "--amount", "5"];
+    const webhook = ["webhook", "create", "--customer", "Acme", "--name", "plain", "--types", "*"];
+    const commands = [
+      deposit,
+      [...webhook, "--url", "http://127.0.0.1:9/e"],
+      ["client", "create", "--customer", "Acme", "--scopes", "*"],
+      ["verify"],
+      ["migrate"],
+    ];
+    const rejected = { exitCode: 1, stdout: "", stderr: `${why}\n` };
+    for (const command of commands.slice(0, -1)) expect(await run(command), command[0]).toEqual(rejected);
+    // A migration would grant it again.
+    vi.stubEnv("PARBOOK_MIGRATE_URL", urlOf(db, "owner"));
+    const role = db.connection.user ?? "";
+    await db.owner.rows(`revoke select on webhook_attempt from ${role}`);
+    for (const command of commands) expect(await run(command), command[0]).toEqual(rejected);
+    const [left] = await db.owner.rows(
+      `select has_table_privilege($1, 'webhook_attempt', 'select') as granted, (select count(*)::int from webhook) as webhooks,
+            (select count(*)::int from client) as clients, (select count(*)::int from external_transfer) as deposits`,
+      [role],
+    );
+    expect(left).toEqual({ granted: false, webhooks: 0, clients: 0, deposits: 0 });
+    await expectBooksBalance(db.owner);
+  },
+);
