@@ -20,10 +20,16 @@ export function readUuid(text: string): Uuid {
   return id;
 }
 
-export function readAmount(text: string): RequestedAmount {
+/** As it is written, because only its asset says how many decimals it may have. */
+export interface WrittenAmount {
+  readonly text: string;
+  readonly value: RequestedAmount;
+}
+
+export function readAmount(text: string): WrittenAmount {
   const amount = parseAmount(text);
-  if (amount.kind === "done") return amount.value;
-  if (amount.rejection === "too_precise") return amount.rejection;
+  if (amount.kind === "done") return { text, value: amount.value };
+  if (amount.rejection === "too_precise") return { text, value: amount.rejection };
   throw new InvalidArgumentError("Must be a decimal number above 0 and below 10^18, such as 100 or 0.25.");
 }
 

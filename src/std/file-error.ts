@@ -14,8 +14,19 @@ export async function withPath<Value>(path: string, work: () => Promise<Value>):
   }
 }
 
+/** A file that is there, and must not be used. */
+export class UnfitFile extends Error {
+  override readonly name = "UnfitFile";
+
+  /** @param why what it is, in words */
+  constructor(path: string, why: string) {
+    super(`${path} cannot be used: ${why}`);
+  }
+}
+
 /** @returns one line with path and reason; undefined for other errors */
 export function fileErrorText(error: unknown): string | undefined {
+  if (error instanceof UnfitFile) return error.message;
   const { code, path, syscall, errno } = (error ?? {}) as NodeJS.ErrnoException;
   if (code === undefined || path === undefined) return undefined;
   const [, reason] = (errno !== undefined && getSystemErrorMap().get(errno)) || [];

@@ -138,6 +138,11 @@ test("a client has its networks, its secrets and its end, as the operator gave t
   expect(await others()).toEqual([90]);
   expect(await recordOf("client", "rotate", "desk")).toEqual({ ...shown, overlap_seconds: 86_400 });
   expect((await others()).at(-1)).toBe(24 * 60);
+  const lastLine = async (overlap: string) =>
+    (await run(["client", "rotate", "desk", "--overlap", overlap])).stdout.trimEnd().split("\n").at(-1);
+  expect(await lastLine("24h")).toMatch(
+    /^The former secrets stay valid until 20[^ ]+Z\. To end them, and this one, at once: parbook client rotate desk --overlap 0$/,
+  );
   await db.owner.rows("update client_secret set last_used_at = '2026-11-21Z' where client_id = 'desk'");
   const listed = {
     ...{ client_id: "desk", scopes: ["*"], networks, live_secrets: (await others()).length + 1 },

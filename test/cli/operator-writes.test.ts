@@ -233,8 +233,24 @@ test("the transaction of a failed deposit is not taken for credited", async () =
   const { id } = await recordOf<{ id: string }>(...deposit, "--pending");
   expect((await run(["transfer", "fail", id, "--reason", "reorganised"])).exitCode).toBe(0);
   const what = `transfer ${id}, a CRYPTO_DEPOSIT of 1 PYUSD of profile ${customer.default_profile_id}, which is failed`;
-  const next = "If it arrived after all, record it without --tx-hash, and name it in --memo";
+  const next = `If it arrived after all, record it without --tx-hash: with --network STELLAR --memo fa11ed --ref-id ${id}`;
   expect((await run(deposit)).stderr).toBe(`transaction "fa11ed" was already recorded as ${what}. ${next}\n`);
+  // As that says; once more, it is recorded once.
+  const arrived = ["deposit", ...of("PYUSD", "1"), "--network", "STELLAR", "--memo", "fa11ed", "--ref-id", id];
+  const { id: again } = await recordOf<{ id: string }>(...arrived);
+  expect((await run(arrived)).stderr).toBe(`ref_id "${id}" was already used for this: transfer ${again}\n`);
+});
+
+test("a point that may separate thousands is rejected, by every command that moves or holds money", async () => {
+  const why =
+    "--amount 1.000 has 3 decimals, and USD has at most 2: leave out zeros at its end, or a point that separates thousands\n";
+  for (const argv of [
+    ["deposit", ...of("USD", "1.000")],
+    ["withdraw", ...of("USD", "1.000")],
+    ["hold", "place", ...of("USD", "1.000"), "--reason", "court order 17"],
+  ])
+    expect([argv, await run(argv)]).toEqual([argv, { exitCode: 1, stdout: "", stderr: why }]);
+  expect(await recordOf("deposit", ...of("USD", "1.00"))).toMatchObject({ amount: "1" });
 });
 
 test("what was done is said in one line: recorded, or only requested", async () => {

@@ -127,6 +127,7 @@ test("a webhook has what it was given, and what is not given later stays", async
     `url            ${url}new`,
     "types          order.filled",
     "body, order    THIN, PER_OBJECT, 7 a second",
+    "access         none",
     "status         ACTIVE",
     `public key     ${made.public_keys[0]}`,
   ]);
@@ -158,6 +159,24 @@ test("what an operator does not give stays as its customer has just set it", asy
   });
   expect(await updated).toMatchObject({ deliveries_per_second: 7, url: `${url}new`, types: ["order.filled"] });
   await said(...webhook("delete", id));
+});
+
+test("how a receiver lets a webhook in is told without its secret, and only an empty object removes it", async () => {
+  const create = webhook("create", "--name", "kept", "--url", url, "--types", "*");
+  const made = await json(...create, "--receiver-access", await access(API_KEY));
+  const told = async (): Promise<string[]> =>
+    (await said(...webhook("show", made.id))).filter((line) => line.startsWith("access"));
+  for (const text of ["null", "[]", "0", '""', "false", "[7]"]) {
+    const [exitCode, why] = await rejected(...webhook("update", made.id, "--receiver-access", await access(text)));
+    expect([text, exitCode, why]).toEqual([text, 2, expect.stringMatching(/^--receiver-access has a JSON object/)]);
+    expect(await told()).toEqual(["access         API_KEY in X-Api-Key"]);
+  }
+  const oauth = { type: "OAUTH", token_url: `${url}token`, client_id: "acme", secret: "another" };
+  await said(...webhook("update", made.id, "--receiver-access", await access(JSON.stringify(oauth))));
+  expect(await told()).toEqual([`access         OAUTH as acme at ${url}token`]);
+  await said(...webhook("update", made.id, "--receiver-access", await access("{}")));
+  expect(await told()).toEqual(["access         none"]);
+  await said(...webhook("delete", made.id));
 });
 
 test.each([
@@ -217,7 +236,14 @@ test("a new secret is shown once, and the former ones sign for as long as was sa
   const lasting = await json(...webhook("rotate-secret", id, "--overlap", "7d"));
   expect(lasting.public_keys[1]).toBe(rotated.public_keys[0]);
   expect((await hoursLeft()).at(-2)).toBe(168);
+  const now = `parbook webhook rotate-secret ${id} --customer ${acme.id} --overlap 0`;
+  expect((await said(...webhook("rotate-secret", id))).at(-1)).toMatch(
+    new RegExp(`^The former secrets sign too until 20[^ ]+Z\\. To end them, and this one, at once: ${now}$`),
+  );
   expect(await json(...webhook("rotate-secret", id, "--overlap", "0"))).toMatchObject({ public_keys: [KEY] });
+  expect((await said(...webhook("rotate-secret", id, "--overlap", "0"))).at(-1)).toBe(
+    "The former secrets sign no more.",
+  );
   await json(...webhook("delete", id));
 });
 

@@ -1,6 +1,11 @@
 /** `parbook client`. A secret is shown only once, when it is created: only its hash is stored. */
 import { type Command, Option } from "commander";
-import { Clients, type NewClientRejection, type ShownSecret } from "../../customers/clients/clients.ts";
+import {
+  Clients,
+  type NewClientRejection,
+  type RotatedSecret,
+  type ShownSecret,
+} from "../../customers/clients/clients.ts";
 import { type ClientUse, listClients } from "../../customers/operator-queries.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
 import type { Queryable } from "../../postgres/database.ts";
@@ -20,6 +25,7 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
+import { shellWord } from "../shell-word.ts";
 import { CUSTOMER_OPTION, getCreatedCustomer, getCustomer } from "./customers.ts";
 
 const DAY_MS = 86_400_000;
@@ -151,8 +157,14 @@ async function rotateSecret(
   }
   return {
     json: { client_id: clientId, client_secret: made.value.secret, overlap_seconds: overlapMs / 1_000 },
-    prose: secretLines(made.value),
+    prose: [...secretLines(made.value), formerText(made.value, overlapMs)],
   };
+}
+
+function formerText({ clientId, othersEndAt }: RotatedSecret, overlapMs: number): string {
+  if (overlapMs === 0) return "The former secrets are no longer valid.";
+  const now = `parbook client rotate ${shellWord(clientId)} --overlap 0`;
+  return `The former secrets stay valid until ${formatInstant(othersEndAt)}. To end them, and this one, at once: ${now}`;
 }
 
 const notFound = (clientId: string): string => `client not found: ${clientId}`;

@@ -27,9 +27,18 @@ import {
   RECORD_TYPES,
   type TransferRecord,
 } from "../../transfers/transfers.ts";
-import { readAddress, readAmount, readHash, readOutputIndex, readReference, readText, readUuid } from "../arguments.ts";
+import {
+  readAddress,
+  readAmount,
+  readHash,
+  readOutputIndex,
+  readReference,
+  readText,
+  readUuid,
+  type WrittenAmount,
+} from "../arguments.ts";
 import { addCommand, CommandRejected, type CommandResult, setWritingAction, withCore } from "../command.ts";
-import { getAsset } from "./catalogue-names.ts";
+import { amountIn, getAsset } from "./catalogue-names.ts";
 import { getOwner } from "./customers.ts";
 
 interface TransferDirection {
@@ -47,7 +56,7 @@ interface ExternalTransferOptions {
   readonly pending?: boolean;
   readonly profile: ProfileId;
   readonly asset: string;
-  readonly amount: RequestedAmount;
+  readonly amount: WrittenAmount;
   readonly type?: ExternalTransferType;
   readonly refId?: string;
   readonly memo?: string;
@@ -118,13 +127,14 @@ async function recordTransfer(
 ): Promise<CommandResult> {
   // Not imported above: other commands would wait for the schemas. Not below: by then the transfer is recorded.
   const { transferBody } = await import("../../api/routes/transfer-record.ts");
-  const { profile, amount, refId } = options;
+  const { profile, refId } = options;
   const customerId = await getOwner(core.database, profile);
   const asset = getAsset(core.catalogue, options.asset);
+  const amount = amountIn(asset, options.amount);
   const fiat = asset.kind === "fiat";
   const type = options.type ?? (`${fiat ? "WIRE" : "CRYPTO"}${suffix}` as ExternalTransferType);
   checkOptions(asset, type, direction, options);
-  const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, options)) };
+  const details = { memo: options.memo, ...(fiat ? {} : await onChain(core, asset, amount, options)) };
   const owner = { customerId, profileId: profile };
   const hasSteps = options.pending === true ? { hasSteps: true as const } : {};
   const request = { ...owner, amount, asset: asset.code, direction, type, details, refId, ...hasSteps };
@@ -150,7 +160,7 @@ async function existing(core: Core, request: ExternalTransferRequest, id: Uuid):
   if (refId === undefined || found.refId !== refId) {
     const next =
       found.steps?.status === "failed"
-        ? "If it arrived after all, record it without --tx-hash, and name it in --memo"
+        ? `If it arrived after all, record it without --tx-hash: ${onceMore(found)}`
         : "Another output of it has another --tx-index";
     return `transaction ${hash} was already recorded as transfer ${id}, ${what}${state}. ${next}`;
   }
@@ -160,6 +170,11 @@ async function existing(core: Core, request: ExternalTransferRequest, id: Uuid):
     `${ref} belongs to something else, so nothing was recorded: transfer ${id} is ${what}` +
     `${onChainText(found)}${found.steps !== undefined ? ", with steps" : ""}. Choose another ref_id`
   );
+}
+
+/** Of a failed deposit, whose hash stays taken: whoever is told this names the same ref_id, so that it is recorded once. */
+function onceMore({ id, cryptoNetwork = DEFAULT_NETWORK, cryptoTxHash = "" }: TransferRecord): string {
+  return `with --network ${cryptoNetwork} --memo ${cryptoTxHash} --ref-id ${id}`;
 }
 
 function onChainText({ cryptoNetwork, destinationAddress, cryptoTxHash, cryptoTxIndex }: TransferRecord): string {
@@ -220,9 +235,10 @@ function networkOf({ code }: Asset, named: CryptoNetwork | undefined): CryptoNet
 async function onChain(
   { database }: Core,
   asset: Asset,
+  amount: RequestedAmount,
   options: ExternalTransferOptions,
 ): Promise<ExternalTransferRequest["details"]> {
-  const { amount, address, txHash, txIndex } = options;
+  const { address, txHash, txIndex } = options;
   const lastPrice = await findLastPrice(database, `${asset.code}${USD}` as MarketCode);
   return {
     cryptoNetwork: networkOf(asset, options.network),

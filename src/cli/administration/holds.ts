@@ -10,13 +10,12 @@ import {
 import { readNames, readNicknames } from "../../customers/operator-queries.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import type { OperatorCaller } from "../../ledger/caller.ts";
-import type { RequestedAmount } from "../../ledger/rejections.ts";
 import { formatAmount } from "../../money/amount.ts";
 import type { Core } from "../../service/core.ts";
 import { formatInstant } from "../../std/clock.ts";
 import type { Uuid } from "../../std/id.ts";
 import { listPendingHolds } from "../../verify/operations/pending-holds.ts";
-import { readAmount, readReference, readText, readUuid } from "../arguments.ts";
+import { readAmount, readReference, readText, readUuid, type WrittenAmount } from "../arguments.ts";
 import {
   addCommand,
   addGroup,
@@ -28,7 +27,7 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
-import { getAsset } from "./catalogue-names.ts";
+import { amountIn, getAsset } from "./catalogue-names.ts";
 import { getOwner } from "./customers.ts";
 
 const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
@@ -36,7 +35,7 @@ const PROFILE = "0190d5a4-1111-7000-8000-000000000004";
 interface PlaceOptions {
   readonly profile: ProfileId;
   readonly asset: string;
-  readonly amount: RequestedAmount;
+  readonly amount: WrittenAmount;
   readonly reason: string;
   readonly refId?: string;
 }
@@ -71,8 +70,8 @@ function place(
 ): Promise<CommandResult> {
   return withCore(async (core) => {
     const customerId = await getOwner(core.database, profile);
-    getAsset(core.catalogue, asset);
-    const request = { customerId, profileId: profile, asset, amount, reason, refId };
+    const held = amountIn(getAsset(core.catalogue, asset), amount);
+    const request = { customerId, profileId: profile, asset, amount: held, reason, refId };
     const outcome = await createLegalHolds(core).place(request, operator);
     if (outcome.kind === "rejected") throw problemOf(outcome.rejection);
     if (outcome.kind === "exists")

@@ -9,6 +9,7 @@ import {
 } from "../../api/routes/webhooks/webhook-body.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import type {
+  RotatedWebhook,
   ShownWebhook,
   Webhook,
   WebhookId,
@@ -33,6 +34,7 @@ import {
   withFoundation,
 } from "../command.ts";
 import { LIST_LIMIT, listing } from "../listing.ts";
+import { shellWord } from "../shell-word.ts";
 import { getCustomer } from "./customers.ts";
 import { readSigningKeys } from "./keys.ts";
 import { accessIn } from "./receiver-access.ts";
@@ -113,8 +115,19 @@ export function rotate(
     const { database, webhooks } = foundation;
     await readSigningKeys(foundation, config);
     const { id: customerId } = await getCustomer(database, customer);
-    return shownResult(unrejected(await webhooks.rotateSecret(customerId, id, overlap, operator)));
+    const shown = unrejected(await webhooks.rotateSecret(customerId, id, overlap, operator));
+    const { json, prose } = shownResult(shown);
+    return { json, prose: [...prose, formerText(shown, options)] };
   });
+}
+
+function formerText(
+  { webhook: { id }, othersEndAt }: RotatedWebhook,
+  { customer, overlap }: OfCustomer & { overlap: number },
+): string {
+  if (overlap === 0) return "The former secrets sign no more.";
+  const now = `parbook webhook rotate-secret ${id} --customer ${shellWord(customer)} --overlap 0`;
+  return `The former secrets sign too until ${formatInstant(othersEndAt)}. To end them, and this one, at once: ${now}`;
 }
 
 export function disable(operator: OperatorCaller, id: WebhookId, { customer }: OfCustomer): Promise<CommandResult> {
@@ -274,7 +287,15 @@ function linesOf(webhook: Webhook): string[] {
     `url            ${body.url}`,
     `types          ${body.types.join(", ")}`,
     `body, order    ${body.body}, ${body.delivery_order}, ${body.deliveries_per_second} a second`,
+    `access         ${accessText(body.receiver_access)}`,
     `status         ${status}`,
     ...body.public_keys.map((key) => `public key     ${key}`),
   ];
+}
+
+/** Beside its signature. Without the secret. */
+function accessText(access: ReturnType<typeof webhookBody>["receiver_access"]): string {
+  if (access === undefined) return "none";
+  const { type, header, token_url, client_id } = access;
+  return type === "API_KEY" ? `API_KEY in ${header}` : `OAUTH as ${client_id} at ${token_url}`;
 }

@@ -2,8 +2,9 @@
 import { isUtf8 } from "node:buffer";
 import { type Command, Option } from "commander";
 import { findService } from "../../service/data-directory.ts";
+import { formatInstant, type Instant } from "../../std/clock.ts";
 import { fileErrorText } from "../../std/file-error.ts";
-import { parseUuid, type Uuid } from "../../std/id.ts";
+import { instantOf, parseUuid, type Uuid } from "../../std/id.ts";
 import { writeAtomically } from "../../std/write-atomically.ts";
 import { readPath } from "../arguments.ts";
 import {
@@ -308,14 +309,19 @@ function summaryOf(
   const rejected = lines.filter((line) => results.get(line)?.status === "REJECTED");
   const lost = lines.filter((line) => results.get(line) === LOST).length;
   const isOpen = lines.some((line) => !ENDS.has(results.get(line)?.status ?? ""));
+  const existing = madeBetween(sent.flatMap((line) => existingId(results.get(line))));
   const numbers = [
     ...(doneBefore === 0 ? [] : [`${doneBefore} done before`]),
-    ...Object.entries(counts).map(([status, count]) => `${count} ${status}`),
+    ...Object.entries(counts).map(
+      ([status, count]) =>
+        `${count} ${status}${status === "EXISTS" && existing ? ` (made ${spanText(existing)})` : ""}`,
+    ),
   ];
   return {
     json: {
       counts,
       done_before: doneBefore,
+      ...(existing && { exists_made: { first: formatInstant(existing.first), last: formatInstant(existing.last) } }),
       ...(written && { result: written.resultFile }),
       lines: lines.map((line) => ({ line: line.number, ref_id: line.item.ref_id, ...results.get(line) })),
     },
@@ -331,6 +337,38 @@ function summaryOf(
     failed: isOpen,
   };
 }
+
+/** The transfer that a line of this run found with its ref_id. */
+function existingId(result: LineResult | undefined): Uuid[] {
+  const id = result?.status === "EXISTS" ? parseUuid(result.transferId ?? "") : undefined;
+  return id === undefined ? [] : [id];
+}
+
+interface Span {
+  readonly first: Instant;
+  readonly last: Instant;
+}
+
+/** When these transfers were made, by their ids: last month's, if a file has kept last month's ref_ids. */
+function madeBetween(ids: readonly Uuid[]): Span | undefined {
+  const [first, ...others] = ids.map(instantOf);
+  if (first === undefined) return undefined;
+  return others.reduce<Span>((span, at) => ({ first: earlier(span.first, at), last: later(span.last, at) }), {
+    first,
+    last: first,
+  });
+}
+
+const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b);
+const later = (a: Instant, b: Instant): Instant => (a > b ? a : b);
+
+function spanText({ first, last }: Span): string {
+  const [from, to] = [minuteText(first), minuteText(last)];
+  return from === to ? `${from} UTC` : `${from} to ${to} UTC`;
+}
+
+/** Such as 2026-10-31 09:12. */
+const minuteText = (at: Instant): string => formatInstant(at).slice(0, 16).replace("T", " ");
 
 const isDoneBy =
   (results: ReadonlyMap<PayoutLine, LineResult>) =>

@@ -1,5 +1,6 @@
 /** Where the result of a payout is written, and what must not be replaced by it. */
 import { CsvError } from "csv-parse/sync";
+import { replaceableFile } from "../../std/write-atomically.ts";
 import { CommandRejected } from "../command.ts";
 import { fileExists } from "../file-exists.ts";
 import { readInputFile } from "../input-file.ts";
@@ -13,9 +14,11 @@ export function resultFileOf(file: string): string {
 /**
  * A result replaces that of an earlier run of the same payout. Any other file is somebody's: another payout, or what became
  * of one.
+ * @throws UnfitFile
  * @throws CommandRejected if what is there is no result, or has payments that the payout lacks
  */
 export async function checkReplaceable(path: string, { lines }: Payout, mostBytes: number): Promise<void> {
+  await replaceableFile(path);
   if (!(await fileExists(path))) return;
   const text = (await readInputFile(path, mostBytes)).toString();
   // As `mktemp` makes one.

@@ -69,6 +69,11 @@ export interface ShownSecret {
   readonly secret: string;
 }
 
+export interface RotatedSecret extends ShownSecret {
+  /** When the client's other secrets have ended. */
+  readonly othersEndAt: Instant;
+}
+
 export type NewClientRejection =
   | "malformed_client_id"
   | "malformed_secret"
@@ -159,7 +164,7 @@ export class Clients {
     clientId: string,
     overlapMs: number,
     caller: Caller,
-  ): Promise<Result<ShownSecret, "client_not_found" | "client_disabled">> {
+  ): Promise<Result<RotatedSecret, "client_not_found" | "client_disabled">> {
     assert(overlapMs >= 0, "an overlap is not negative");
     // With a clock years ahead, the old secrets would stay valid for years.
     requireCorrectTime(this.#clock);
@@ -173,7 +178,7 @@ export class Clients {
       await insertSecret(transaction, clientId, digest, now);
       const details = { secret_id: digest.id, other_secrets_end_at: formatInstant(until) };
       await recordClientWrite(transaction, caller, clientId, customerId, details);
-      return done({ clientId, secret });
+      return done({ clientId, secret, othersEndAt: until });
     });
   }
 

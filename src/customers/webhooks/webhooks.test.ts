@@ -359,6 +359,9 @@ test("who has changed a webhook is recorded, without secrets", async () => {
   const { webhook, signingSecret } = unwrap(await webhooks.create(customerId, WITH_KEY, nowhere, ACME));
   const { id } = webhook;
   unwrap(await webhooks.update(customerId, id, { ...WITH_KEY, receiverSecret: undefined }, ACME));
+  unwrap(await webhooks.update(customerId, id, { ...WITH_KEY, receiverSecret: "sesame 2" }, ACME));
+  const open = { ...WITH_KEY, receiverAccess: undefined, receiverSecret: undefined };
+  for (let times = 0; times < 2; times += 1) unwrap(await webhooks.update(customerId, id, open, ACME));
   unwrap(await webhooks.rotateSecret(customerId, id, DAY, ACME));
   unwrap(await webhooks.disableBy(OPERATOR, customerId, id));
   unwrap(await webhooks.enable(customerId, id, nowhere, ACME));
@@ -380,6 +383,9 @@ test("who has changed a webhook is recorded, without secrets", async () => {
   expect(written).toEqual([
     { caller: ACME, kind: "webhook", details: { ...settings, secret_ids: secretIds } },
     { caller: ACME, kind: "webhook", details: { ...settings, receiver_secret: "as before" } },
+    { caller: ACME, kind: "webhook", details: { ...settings, receiver_secret: "another" } },
+    { caller: ACME, kind: "webhook", details: { ...settings, receiver_access: "none", receiver_secret: "removed" } },
+    { caller: ACME, kind: "webhook", details: { ...settings, receiver_access: "none" } },
     {
       caller: ACME,
       kind: "webhook",

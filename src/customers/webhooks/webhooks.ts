@@ -82,6 +82,11 @@ export interface ShownWebhook {
   readonly signingSecret: string;
 }
 
+export interface RotatedWebhook extends ShownWebhook {
+  /** When its former secrets have ended. */
+  readonly othersEndAt: Instant;
+}
+
 /** What happens in the transaction of a change, with the webhook as it is after it. */
 export type Alongside = (transaction: Queryable, webhook: Webhook) => Promise<void>;
 
@@ -184,7 +189,7 @@ export class Webhooks {
       const after = await get(transaction, customerId, id);
       await record(transaction, caller, after, {
         ...textsOf(after),
-        receiver_secret: receiverSecret === undefined ? "as before" : "another",
+        ...receiverSecretText(webhook, after, receiverSecret),
       });
       return done(after);
     });
@@ -209,7 +214,7 @@ export class Webhooks {
     id: WebhookId,
     overlapMs: number,
     caller: Caller,
-  ): Promise<Result<ShownWebhook, WebhookNotFound>> {
+  ): Promise<Result<RotatedWebhook, WebhookNotFound>> {
     assert(overlapMs >= 0 && overlapMs <= LONGEST_OVERLAP_MS, "an overlap is up to a week");
     // With a clock years ahead, the former secrets would sign for years.
     requireCorrectTime(this.#clock);
@@ -223,7 +228,7 @@ export class Webhooks {
       const webhook = await get(transaction, customerId, id);
       const details = { secret_ids: idsOf(signing), other_secrets_end_at: formatInstant(until) };
       await record(transaction, caller, webhook, details);
-      return done({ webhook, signingSecret });
+      return done({ webhook, signingSecret, othersEndAt: until });
     });
   }
 
@@ -364,6 +369,13 @@ function textsOf(webhook: WebhookSettings): Texts {
     deliveries_per_second: String(deliveriesPerSecond),
     receiver_access: receiverAccess === undefined ? "none" : JSON.stringify(receiverAccess),
   };
+}
+
+/** What became of the secret for its receiver. Nothing if it had none and has none. */
+function receiverSecretText(before: WebhookSettings, after: WebhookSettings, given: string | undefined): Texts {
+  if (after.receiverAccess === undefined)
+    return before.receiverAccess === undefined ? {} : { receiver_secret: "removed" };
+  return { receiver_secret: given === undefined ? "as before" : "another" };
 }
 
 const idsOf = (secrets: readonly { readonly id: Uuid }[]): string => secrets.map(({ id }) => id).join(",");
