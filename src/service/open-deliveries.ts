@@ -76,5 +76,12 @@ function logDelivery(log: Core["log"], event: DeliveryEvent): void {
     const { webhookId, from, to } = event;
     const numbers = { from: Number(from), to: Number(to) };
     log.warn({ webhook_id: webhookId, ...numbers }, "events were not delivered to a webhook, and are no longer kept");
+  } else if (kind === "returned") {
+    const { webhookId, from, to } = event;
+    const numbers = { from: Number(from), to: Number(to) };
+    log.warn(
+      { webhook_id: webhookId, ...numbers },
+      "a webhook's place was behind its customer's last event, and is set to it",
+    );
   }
 }

@@ -2,6 +2,7 @@
 import type { CustomerId } from "../customers/customer-id.ts";
 import type { Webhook, WebhookId } from "../customers/webhooks/webhook.ts";
 import { type Queryable, sqlTime } from "../postgres/database.ts";
+import { HISTORY } from "../postgres/history.ts";
 import type { Lease } from "../postgres/leases.ts";
 import { must } from "../std/assert.ts";
 import type { Instant } from "../std/clock.ts";
@@ -57,14 +58,20 @@ export async function beginProgress(
   );
 }
 
+/** Who delivers, in the history of the database in which it began: in another one the same versions may stand for something else. */
+export interface Claimant {
+  readonly lease: Lease;
+  readonly history: string;
+}
+
 /**
  * Takes webhooks over: the process that delivered to them before cannot write what it did since. Locks them to the end of the
  * transaction, in the order of their ids.
- * @returns those that are still active and of this version; none if the lease is no longer this one
+ * @returns those that are still active and of this version; none if the lease is no longer this one, or another history has begun
  */
 export async function claimProgress(
   transaction: Queryable,
-  lease: Lease,
+  { lease, history }: Claimant,
   webhooks: readonly Pick<Webhook, "id" | "version">[],
 ): Promise<StoredProgress[]> {
   const rows = await transaction.rows<ProgressRow>(
@@ -77,8 +84,16 @@ export async function claimProgress(
      update webhook_progress set version = version + 1
       where webhook_id in (select webhook_id from locked)
         and exists (select from lease where name = $3 and fence = $4 and holder = $5)
+        and ${HISTORY} = $6
      returning ${PROGRESS}`,
-    [webhooks.map(({ id }) => id), webhooks.map(({ version }) => version), lease.name, lease.fence, lease.holder],
+    [
+      webhooks.map(({ id }) => id),
+      webhooks.map(({ version }) => version),
+      lease.name,
+      lease.fence,
+      lease.holder,
+      history,
+    ],
   );
   return rows.map(progressOf);
 }
@@ -128,6 +143,22 @@ export async function setPlace(transaction: Queryable, webhookId: WebhookId, rea
   );
 }
 
+/** Those whose place, or what was accepted behind it, is behind the last event of their customer; with a place that is not. */
+export async function findBeyondEvents(
+  transaction: Queryable,
+  ids: readonly WebhookId[],
+): Promise<Map<WebhookId, bigint>> {
+  const rows = await transaction.rows<{ webhook_id: WebhookId; place: string }>(
+    `select p.webhook_id, least(p.read_to, coalesce(e.last, 0)) as place
+       from webhook_progress p
+            left join lateral (select first_number + count - 1 as last from event
+                                where customer_id = p.customer_id order by first_number desc limit 1) e on true
+      where p.webhook_id = any($1::uuid[]) and coalesce(e.last, 0) < any(p.accepted_behind || p.read_to)`,
+    [ids],
+  );
+  return new Map(rows.map(({ webhook_id, place }) => [webhook_id, BigInt(place)]));
+}
+
 /** As if nothing had failed yet. */
 export async function forgetFailing(transaction: Queryable, webhookId: WebhookId): Promise<void> {
   await transaction.rows("update webhook_progress set failing_since = null where webhook_id = $1", [webhookId]);
@@ -142,10 +173,12 @@ export interface WebhookChanges extends Changes {
 /**
  * Writes what was done, of many webhooks in one statement. Does not wait for a synchronous standby: what a failover loses is
  * sent again.
- * @returns those that still have this version: of the others only the attempts were written
+ * @param history in which they were claimed: a restored database may have the same versions, and earlier places
+ * @returns those that still have this version, in this history: of the others only the attempts were written
  */
 export async function writeChanges(
   database: Queryable,
+  history: string,
   changes: readonly WebhookChanges[],
   attempts: readonly Attempt[],
   now: Instant,
@@ -171,6 +204,7 @@ export async function writeChanges(
     ...columnsOfRows(kept.map(({ row }) => row)),
     sqlTime(now),
     ...columnsOfAttempts(attempts),
+    history,
   ]);
   return new Set(written.map(({ webhook_id }) => webhook_id));
 }
@@ -183,7 +217,7 @@ const WRITE_CHANGES = `with written as (
                 $7::timestamptz[], $8::timestamptz[])
            as w(webhook_id, version, read_to, accepted_behind, batch_end, failing_since, last_failure_at,
                 last_success_at)
-   where p.webhook_id = w.webhook_id and p.version = w.version
+   where p.webhook_id = w.webhook_id and p.version = w.version and ${HISTORY} = $29
      and set_config('synchronous_commit', 'local', true) is not null
   returning p.webhook_id, p.customer_id),
 removed as (
@@ -435,14 +469,16 @@ export async function listCustomersWithUndelivered(database: Queryable): Promise
   return rows.map(({ customer_id }) => customer_id);
 }
 
-/** Removes what was given up of events before this number, which are no longer kept. */
+/** Removes what was given up of events before this number, which are no longer kept in this history of the database. */
 export async function removeUndeliveredBefore(
   database: Queryable,
+  history: string,
   customerId: CustomerId,
   number: bigint,
 ): Promise<void> {
   await database.rows(
-    "delete from webhook_delivery where customer_id = $1 and number < $2 and status = 'UNDELIVERED'",
-    [customerId, number],
+    `delete from webhook_delivery
+      where customer_id = $1 and number < $2 and status = 'UNDELIVERED' and ${HISTORY} = $3`,
+    [customerId, number, history],
   );
 }

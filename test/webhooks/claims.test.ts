@@ -58,7 +58,7 @@ async function claimBoth(): Promise<void> {
   const { database } = site.db;
   const lease = await takeLease(database, WEBHOOKS_LEASE, newId(), 15_000);
   if (lease === undefined) throw new Error("nobody else has the lease");
-  const claimed = await claimProgress(database, lease, [webhook, other]);
+  const claimed = await claimProgress(database, { lease, history: database.history }, [webhook, other]);
   expect(claimed.map(({ version }) => version)).toEqual([2n, 2n]);
 }
 
@@ -78,13 +78,15 @@ async function progressOf({ id }: Webhook): Promise<Omit<StoredProgress, "webhoo
   };
 }
 
-test("only the holder of the lease claims a webhook", async () => {
+test("only the holder of the lease claims a webhook, in the history in which it took it", async () => {
   const { database } = site.db;
   const lease = await takeLease(database, WEBHOOKS_LEASE, newId(), 15_000);
   if (lease === undefined) throw new Error("nobody else has the lease");
+  const { history } = database;
   for (const wrong of [{ name: "engine" }, { fence: lease.fence + 1n }, { holder: newId() }])
-    expect(await claimProgress(database, { ...lease, ...wrong }, [webhook])).toEqual([]);
-  expect(await claimProgress(database, lease, [webhook])).toEqual([
+    expect(await claimProgress(database, { lease: { ...lease, ...wrong }, history }, [webhook])).toEqual([]);
+  expect(await claimProgress(database, { lease, history: "another" }, [webhook])).toEqual([]);
+  expect(await claimProgress(database, { lease, history }, [webhook])).toEqual([
     { webhookId: webhook.id, customerId: site.customerId, ...UNTRIED, ...NEVER, version: 2n },
   ]);
   expect(await progressOf(webhook)).toEqual({ ...UNTRIED, ...NEVER, version: 2n });
@@ -103,20 +105,21 @@ test("a webhook that was changed, disabled or deleted since its settings were re
   unwrap(await site.webhooks.delete(site.customerId, deleted.id, TESTER));
   // The version alone does not say that one is active.
   const asDisabled = unwrap(await site.webhooks.disableBy(TESTER, site.customerId, disabled.id));
-  const claimed = await claimProgress(database, lease, [webhook, disabled, asDisabled, deleted, other]);
+  const claimant = { lease, history: database.history };
+  const claimed = await claimProgress(database, claimant, [webhook, disabled, asDisabled, deleted, other]);
   expect(claimed.map(({ webhookId }) => webhookId)).toEqual([other.id]);
   expect((await progressOf(webhook)).version).toBe(1n);
   const now = await site.webhooks.find(site.customerId, webhook.id);
-  expect(await claimProgress(database, lease, now === undefined ? [] : [now])).toHaveLength(1);
+  expect(await claimProgress(database, claimant, now === undefined ? [] : [now])).toHaveLength(1);
 });
 
 test("of a webhook that was claimed since only the attempts are written", async () => {
   await claimBoth();
   const { database, owner } = site.db;
   const keep = changesOf(other, 2n, [[1n, RETRYING]]);
-  expect(await writeChanges(database, [changesOf(webhook, 2n, [[1n, RETRYING]]), keep], [], T0)).toEqual(
-    new Set([webhook.id, other.id]),
-  );
+  expect(
+    await writeChanges(database, database.history, [changesOf(webhook, 2n, [[1n, RETRYING]]), keep], [], T0),
+  ).toEqual(new Set([webhook.id, other.id]));
   const id = newId() as Uuid;
   const tried: Attempt = {
     ...{ webhookId: webhook.id, id, messageId: "m", number: 1n, events: 1, at: T0, ms: 3, status: 500 },
@@ -132,9 +135,26 @@ test("of a webhook that was claimed since only the attempts are written", async 
     ],
     late,
   );
-  expect(await writeChanges(database, [stale, { ...keep, rows: new Map() }], [tried], T1)).toEqual(new Set([other.id]));
+  expect(await writeChanges(database, database.history, [stale, { ...keep, rows: new Map() }], [tried], T1)).toEqual(
+    new Set([other.id]),
+  );
   expect(await progressOf(webhook)).toEqual({ ...TRIED, version: 2n });
   expect(await site.rows(webhook)).toEqual(["1 RETRYING 1"]);
+  expect(await owner.rows("select webhook_id, id from webhook_attempt")).toEqual([{ webhook_id: webhook.id, id }]);
+});
+
+test("in another history, as of a restored database that has the same versions, only the attempts are written", async () => {
+  await claimBoth();
+  const { database, owner } = site.db;
+  const id = newId() as Uuid;
+  const tried: Attempt = {
+    ...{ webhookId: webhook.id, id, messageId: "m", number: 1n, events: 1, at: T0, ms: 3, status: 204 },
+    ...{ error: undefined, answer: undefined },
+  };
+  const changes = [changesOf(webhook, 2n, [[1n, RETRYING]])];
+  expect(await writeChanges(database, "another", changes, [tried], T0)).toEqual(new Set());
+  expect(await progressOf(webhook)).toEqual({ ...UNTRIED, ...NEVER, version: 2n });
+  expect(await site.rows(webhook)).toEqual([]);
   expect(await owner.rows("select webhook_id, id from webhook_attempt")).toEqual([{ webhook_id: webhook.id, id }]);
 });
 
@@ -143,9 +163,10 @@ test("what was done is written as a whole: the place, what is open, and what is 
   const { database, owner } = site.db;
   const open = [1n, 2n, 3n].map((number): [bigint, OpenRow] => [number, { ...RETRYING, number }]);
   const both = [webhook, other].map((one) => changesOf(one, 2n, open));
-  await writeChanges(database, both, [], T0);
+  await writeChanges(database, database.history, both, [], T0);
   await writeChanges(
     database,
+    database.history,
     [
       changesOf(webhook, 2n, [
         [1n, undefined],

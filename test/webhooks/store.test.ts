@@ -143,10 +143,13 @@ test("what was given up is counted for its customer, event by event", async () =
   expect((await listCustomersWithUndelivered(db.database)).sort()).toEqual([ACME, BETA]);
 });
 
-test("what was given up of events that are no longer kept is removed, for one customer", async () => {
-  await removeUndeliveredBefore(db.database.commits, ACME, 5n);
+test("what was given up of events that are no longer kept is removed, for one customer and in this history", async () => {
+  const { commits, history } = db.database;
+  await removeUndeliveredBefore(commits, "another", ACME, 5n);
+  expect(await deliveries()).toEqual(STORED);
+  await removeUndeliveredBefore(commits, history, ACME, 5n);
   expect(await deliveries()).toEqual(without("one 2 UNDELIVERED 3", "two 2 UNDELIVERED 3"));
-  await removeUndeliveredBefore(db.database.commits, BETA, 9n);
+  await removeUndeliveredBefore(commits, history, BETA, 9n);
   expect(await listCustomersWithUndelivered(db.database)).toEqual([ACME]);
 });
 
@@ -159,6 +162,7 @@ test("rows of a deleted webhook are removed, at most so many at once", async () 
 
 test("a webhook is claimed under one lease, and its version is raised for its customer only", async () => {
   const lease = { name: "webhooks", holder: "here", fence: 7n };
+  const { history } = db.database;
   const others = [
     { ...lease, name: "another" },
     { ...lease, holder: "there" },
@@ -168,10 +172,10 @@ test("a webhook is claimed under one lease, and its version is raised for its cu
     await db.owner.rows("truncate lease");
     const held = [name, holder, fence];
     await db.owner.rows("insert into lease (name, holder, fence, expires_at) values ($1, $2, $3, now())", held);
-    expect(await claimProgress(db.database.commits, lease, [{ id: ONE, version: 1n }])).toEqual([]);
+    expect(await claimProgress(db.database.commits, { lease, history }, [{ id: ONE, version: 1n }])).toEqual([]);
   }
   await db.owner.rows("update lease set fence = 7");
-  const [claimed, ...more] = await claimProgress(db.database.commits, lease, [{ id: ONE, version: 1n }]);
+  const [claimed, ...more] = await claimProgress(db.database.commits, { lease, history }, [{ id: ONE, version: 1n }]);
   expect([claimed?.webhookId, claimed?.version, more]).toEqual([ONE, 2n, []]);
   await expect(lockProgress(db.database.commits, BETA, ONE)).rejects.toThrow();
   expect(await lockProgress(db.database.commits, ACME, ONE)).toMatchObject({ webhookId: ONE, version: 2n });
@@ -198,8 +202,8 @@ test("what was done is written of the webhooks that still have their version", a
       [6n, { number: 6n, ...row }],
     ]),
   });
-  const changes = [done(ONE, 1n), done(TWO, 9n)] as unknown as Parameters<typeof writeChanges>[1];
-  expect(await writeChanges(db.database.commits, changes, [], NOW)).toEqual(new Set([ONE]));
+  const changes = [done(ONE, 1n), done(TWO, 9n)] as unknown as Parameters<typeof writeChanges>[2];
+  expect(await writeChanges(db.database.commits, db.database.history, changes, [], NOW)).toEqual(new Set([ONE]));
   expect(await deliveries()).toEqual([
     ...["one 1 RETRYING 3 60", "one 3 BLOCKED 3", "one 5 UNDELIVERED 3", "one 6 RETRYING 4 0"],
     ...OF_OTHERS,

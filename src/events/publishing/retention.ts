@@ -6,7 +6,7 @@
 import type { Database } from "../../postgres/database.ts";
 import type { Clock, Instant } from "../../std/clock.ts";
 import { RemovalTime } from "../../std/removal-time.ts";
-import { findCutAt, readCuts, readFirstCut, removeRowsOfCuts, setFirstCut } from "../store.ts";
+import { readCuts, readFirstCut, removeRowsOfCuts, setFirstCut } from "../store.ts";
 
 export interface RetentionOptions {
   readonly database: Database;
@@ -28,8 +28,8 @@ export class Retention {
   readonly #options: Required<RetentionOptions>;
   readonly #time: RemovalTime;
   #dueMs = Number.NEGATIVE_INFINITY;
-  /** The first cut that the last check keeps. */
-  #firstKept = 0n;
+  /** The last check removes what is before. A time, and no number: after a restore the same numbers are given again. */
+  #until = Number.NEGATIVE_INFINITY as Instant;
 
   constructor(options: RetentionOptions) {
     this.#options = { elapsedMs: () => performance.now(), ...options };
@@ -38,42 +38,43 @@ export class Retention {
 
   /** Does what is due, if anything is: a check of the clock, or the removal of some cuts. */
   async run(): Promise<void> {
-    const { database, elapsedMs } = this.#options;
+    const { elapsedMs } = this.#options;
     if (elapsedMs() < this.#dueMs) return;
-    const first = await readFirstCut(database);
-    if (this.#firstKept <= first) await this.#check(first);
-    const isMore = await removeOldCuts(database, first, this.#firstKept);
+    const now = this.#time.find();
+    const isMore = now !== undefined && (await this.#remove(now));
     this.#dueMs = elapsedMs() + (isMore ? PAUSE_MS : CHECK_EVERY_MS);
   }
 
-  async #check(first: bigint): Promise<void> {
+  /** @returns whether there is more to remove before the next check */
+  async #remove(now: Instant): Promise<boolean> {
     const { database, keptMs } = this.#options;
-    const now = this.#time.find();
-    const [oldest] = now === undefined ? [] : await readCuts(database, first, 1);
-    if (now === undefined || oldest === undefined) return;
-    const until = Math.min(now - keptMs, oldest.at + MOST_AT_A_CHECK_MS);
-    this.#firstKept = await findCutAt(database, until as Instant);
+    const [oldest] = await readCuts(database, await readFirstCut(database), 1);
+    if (oldest === undefined) return false;
+    if (oldest.at >= this.#until) this.#until = Math.min(now - keptMs, oldest.at + MOST_AT_A_CHECK_MS) as Instant;
+    return oldest.at < this.#until && (await removeOldCuts(database, this.#until));
   }
 }
 
 /**
  * Says from where on events are listed and removes what is before, or neither: what stayed would never be looked at again.
  * Of each customer the last row stays, from which its numbers go on, and the last one of each object that may still change,
- * for its state.
+ * for its state. Which cuts these are is read in the same transaction, so in the same history of the database.
  *
  * @returns whether there is more to remove
  */
-async function removeOldCuts(database: Database, first: bigint, wanted: bigint): Promise<boolean> {
-  if (wanted <= first) return false;
-  let [next, events] = [first, 0];
-  for (const cut of await readCuts(database, first, CUTS_AT_ONCE)) {
-    if (cut.number >= wanted || events >= EVENTS_AT_ONCE) break;
-    next = cut.number + 1n;
-    events += cut.events;
-  }
-  await database.transaction(async (transaction) => {
-    await setFirstCut(transaction, next);
-    await removeRowsOfCuts(transaction, first, next - 1n, next);
+function removeOldCuts(database: Database, until: Instant): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    const first = await readFirstCut(transaction);
+    const old = (await readCuts(transaction, first, CUTS_AT_ONCE + 1)).filter(({ at }) => at < until);
+    let [removed, events] = [0, 0];
+    while (removed < Math.min(old.length, CUTS_AT_ONCE) && events < EVENTS_AT_ONCE) {
+      events += old[removed]?.events ?? 0;
+      removed += 1;
+    }
+    const last = old[removed - 1];
+    if (last === undefined) return false;
+    await setFirstCut(transaction, last.number + 1n);
+    await removeRowsOfCuts(transaction, first, last.number, last.number + 1n);
+    return removed < old.length;
   });
-  return next < wanted;
 }

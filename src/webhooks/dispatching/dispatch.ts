@@ -15,7 +15,7 @@ import { WakeSignal } from "../../std/wake-signal.ts";
 import { attemptOf } from "../attempt.ts";
 import type { Post } from "../queues/delivery-queue.ts";
 import { type Answer, messageOf, outcomeOf } from "../sender.ts";
-import { findStale, trimAttempts } from "../store.ts";
+import { type Claimant, findStale, trimAttempts } from "../store.ts";
 import { EventReads } from "./event-reads.ts";
 import { InFlight, MOST_IN_FLIGHT } from "./in-flight.ts";
 import type { Line, QueuedEvent } from "./line.ts";
@@ -41,7 +41,7 @@ const TRIM_EVERY = 200;
 
 export class Dispatch {
   readonly #options: DispatcherOptions;
-  readonly #lease: Lease;
+  readonly #claimant: Claimant;
   readonly #outage: Outage;
   readonly #writer: ProgressWriter;
   readonly #upkeep: Upkeep;
@@ -71,13 +71,14 @@ export class Dispatch {
     this.#options = options;
     // Each request in flight listens to it.
     setMaxListeners(MOST_IN_FLIGHT, this.#abort.signal);
-    this.#lease = lease;
+    this.#claimant = { lease, history: options.database.history };
     this.#outage = outage;
     this.#upkeep = new Upkeep(options, (error) => outage.failed(error));
     this.#reads = new EventReads(options);
     this.#pace = options.pace ?? new Pace();
     this.#writer = new ProgressWriter({
       ...options,
+      ...this.#claimant,
       onFailure: (error) => outage.failed(error),
       onWritten: (line) => this.#touch(line),
     });
@@ -85,11 +86,10 @@ export class Dispatch {
 
   report(): { webhooks: number; failing: number; inFlight: number; mostPerSecond: number } {
     const failing = [...this.#lines.values()].filter(({ queue }) => queue.isFailing).length;
-    const { perSecond: mostPerSecond } = this.#pace;
-    return { webhooks: this.#lines.size, failing, inFlight: this.#inFlight.count, mostPerSecond };
+    return { webhooks: this.#lines.size, failing, inFlight: this.#inFlight.count, mostPerSecond: this.#pace.perSecond };
   }
 
-  /** Until `end`. */
+  /** Until `end`, or until another history of the database begins, in which nothing of it can be written. */
   async run(): Promise<void> {
     const ticking = setInterval(() => this.#tick(), TICK_MS);
     const writing = this.#writer.run();
@@ -132,8 +132,9 @@ export class Dispatch {
   // Which webhooks there are -----------------------------------------------------------------------------------------
 
   async #lookAround(): Promise<void> {
-    await this.#removeDrained();
     const { database, webhooks } = this.#options;
+    if (database.history !== this.#claimant.history) return this.end("waits");
+    await this.#removeDrained();
     const stops = this.#stops;
     const stale = await findStale(database, new Map([...this.#lines].map(([id, { version }]) => [id, version])));
     for (const id of stale) this.#close(this.#lines.get(id), "stale");
@@ -155,7 +156,7 @@ export class Dispatch {
     const untilMs = performance.now() + REFRESH_MS;
     const goesOn = (from: number): boolean => from < webhooks.length && !this.#isEnding && performance.now() < untilMs;
     for (let from = 0; goesOn(from); from += OPENED_AT_ONCE) {
-      const lines = await openLines(this.#options, this.#lease, webhooks.slice(from, from + OPENED_AT_ONCE));
+      const lines = await openLines(this.#options, this.#claimant, webhooks.slice(from, from + OPENED_AT_ONCE));
       for (const line of lines) this.#open(line);
       for (const line of lines) this.#reportExpired(line);
     }
@@ -374,13 +375,12 @@ export class Dispatch {
     const { webhook } = line;
     const events = post.events ?? (await this.#reads.again(line, post.numbers[0] ?? 0n));
     if (events.length < post.numbers.length) return "expired";
-    const { signal } = this.#abort;
     const mayPost = (): boolean => line.state === "open" && this.#maySend;
     if (!mayPost()) return "not sent";
     const message = messageOf(webhook, events);
     this.#pace.onBody(webhook.customerId, Buffer.byteLength(message.body), performance.now());
-    const answer = await this.#options.sender.send(webhook, message, { signal, mayPost });
-    if (answer === "not posted" || (signal.aborted && answer.kind === "unanswered")) return "not sent";
+    const answer = await this.#options.sender.send(webhook, message, { signal: this.#abort.signal, mayPost });
+    if (answer === "not posted" || (this.#abort.signal.aborted && answer.kind === "unanswered")) return "not sent";
     return { answer, messageId: message.id };
   }
 

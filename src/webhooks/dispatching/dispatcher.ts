@@ -1,7 +1,7 @@
 /**
  * Delivers the events of all customers to their webhooks, in one process at a time, by the lease `webhooks`. Nothing rests on
- * the lease alone: what a process writes names the version of each webhook's progress that it has taken over, so one that
- * has lost the lease writes nothing. It may end anywhere: its successor goes on from what was written.
+ * the lease alone: what a process writes names the version of each webhook's progress that it has taken over, and the history
+ * of the database in which it did, so one that has lost the lease, or whose database was restored, writes nothing. It may end anywhere: its successor goes on from what was written.
  */
 
 import { DatabaseAway } from "../../postgres/database.ts";
@@ -67,15 +67,12 @@ export class Dispatcher {
 
   async #lead(lease: Lease, leaseMs: number, takenAtMs: number): Promise<void> {
     const { database, log } = this.#options;
-    const { history } = database;
     const dispatch = new Dispatch(this.#options, lease, this.#outage);
     dispatch.maySendUntilMs = takenAtMs + leaseMs * SAFE_PART;
     const renew = async (): Promise<void> => {
       const startedMs = performance.now();
       if (await renewLease(database.commits, lease, leaseMs)) dispatch.maySendUntilMs = startedMs + leaseMs * SAFE_PART;
       else dispatch.end("at once");
-      // Versions may stand for something else now: all is read anew.
-      if (database.history !== history) dispatch.end("waits");
     };
     // Without the database nothing is sent once the lease may have ended.
     const renewal = setInterval(() => void renew().catch(() => undefined), leaseMs / 4);

@@ -18,8 +18,8 @@ test("what a strict webhook has behind its place stays: whether its batch is tri
   };
   const database = { transaction: (work: (own: object) => unknown) => work({ rows }) } as unknown as Database;
   const lines = await openLines(
-    { database, clock: systemClock },
-    { name: "webhooks", holder: "here", fence: 1n },
+    { database, clock: systemClock, log: () => expect.fail() },
+    { lease: { name: "webhooks", holder: "here", fence: 1n }, history: "first" },
     webhooks,
   );
   expect(lines.map(({ webhook: { deliveryOrder }, version }) => [deliveryOrder, version])).toEqual([

@@ -22,6 +22,8 @@ export type DeliveryEvent =
   | { readonly kind: "disabled"; readonly webhook: Webhook; readonly reason: DisablingReason }
   /** Events that were not delivered are no longer kept. */
   | { readonly kind: "expired"; readonly webhookId: WebhookId; readonly from: bigint; readonly to: bigint }
+  /** Its place was behind its customer's last event, which is now its place. */
+  | { readonly kind: "returned"; readonly webhookId: WebhookId; readonly from: bigint; readonly to: bigint }
   /** Its secrets cannot be decrypted: nothing is delivered to it. */
   | { readonly kind: "unreadable"; readonly webhookId: WebhookId; readonly error: Error }
   /** What posts has ended by a bug, or was stuck: what was in flight has failed. It begins again. */

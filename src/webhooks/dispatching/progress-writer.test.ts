@@ -20,6 +20,7 @@ test.each(["is written", "fails"])("a webhook has something unwritten until the 
     );
   const writer = new ProgressWriter({
     database: { commits: { rows } } as unknown as Database,
+    history: "first",
     clock: systemClock,
     onFailure: () => undefined,
     onWritten: () => undefined,
@@ -55,6 +56,7 @@ test("after a write that failed the next one waits half a second, and then write
   };
   const writer = new ProgressWriter({
     database: { commits: { rows } } as unknown as Database,
+    history: "first",
     clock: systemClock,
     onFailure: () => undefined,
     onWritten: () => undefined,
@@ -84,6 +86,7 @@ test("nothing more is sent while a thousand attempts are not written, which are 
   };
   const writer = new ProgressWriter({
     database: { commits: { rows } } as unknown as Database,
+    history: "first",
     clock: systemClock,
     onFailure: () => undefined,
     onWritten: () => undefined,
@@ -104,6 +107,7 @@ test("of a webhook that another process has claimed since nothing more is writte
   };
   const writer = new ProgressWriter({
     database: { commits: { rows } } as unknown as Database,
+    history: "first",
     clock: systemClock,
     onFailure: () => undefined,
     onWritten: () => undefined,

@@ -19,6 +19,8 @@ const MOST_UNWRITTEN = 1_000;
 
 interface Options {
   readonly database: Database;
+  /** In which the lines were opened. */
+  readonly history: string;
   readonly clock: Clock;
   readonly onFailure: (error: unknown) => void;
   /** Of each that was written; it may be stale now. */
@@ -79,7 +81,7 @@ export class ProgressWriter {
   }
 
   async #writeSome(): Promise<void> {
-    const { database, clock, onWritten } = this.#options;
+    const { database, history, clock, onWritten } = this.#options;
     const lines = [...this.#changed].slice(0, LINES_AT_ONCE);
     const attempts = this.#attempts.slice(0, MOST_UNWRITTEN);
     for (const line of lines) this.#changed.delete(line);
@@ -92,6 +94,7 @@ export class ProgressWriter {
     try {
       const written = await writeChanges(
         database.commits,
+        history,
         taken.map(({ line, changes }): WebhookChanges => ({ ...changes, webhookId: line.id, version: line.version })),
         attempts,
         clock.now(),

@@ -44,13 +44,17 @@ test("what was given up of a customer's events that are no longer kept is remove
     ["closed", 0n],
   ]);
   const customers = [...firstOf.keys()];
-  const database = { rows: async () => customers.map((customer_id) => ({ customer_id })), commits: { rows } };
+  const database = {
+    rows: async () => customers.map((customer_id) => ({ customer_id })),
+    commits: { rows },
+    history: "first",
+  };
   const bounds = async (customer: CustomerId) => ({ first: firstOf.get(customer) ?? expect.fail(customer), last: 9n });
   const events = { list: expect.fail, onNews: expect.fail, bounds };
   const clock = { now: () => Date.parse("2026-11-21T09:30:00Z") as Instant, fault: undefined };
   await new Retention({ database: database as unknown as Database, clock, events }).run();
   expect(removed).toEqual([
-    ["acme", 5n],
-    ["closed", 10n],
+    ["acme", 5n, "first"],
+    ["closed", 10n, "first"],
   ]);
 });

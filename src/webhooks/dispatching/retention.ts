@@ -43,11 +43,12 @@ export class Retention {
     const attempts = before === undefined ? 0 : await removeOldAttempts(database.commits, before, ROWS_AT_ONCE);
     const rows = await removeRowsOfDeleted(database.commits, ROWS_AT_ONCE);
     this.#dueMs = this.#elapsedMs() + (attempts < ROWS_AT_ONCE && rows < ROWS_AT_ONCE ? HOUR_MS : PAUSE_MS);
+    const { history } = database;
     for (const customerId of await listCustomersWithUndelivered(database)) {
       const { first, last } = await events.bounds(customerId);
       // Of a customer to whom nothing has happened for so long no event is kept.
       const firstKept = first === 0n ? last + 1n : first;
-      if (firstKept > 1n) await removeUndeliveredBefore(database.commits, customerId, firstKept);
+      if (firstKept > 1n) await removeUndeliveredBefore(database.commits, history, customerId, firstKept);
     }
   }
 }
