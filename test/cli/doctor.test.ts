@@ -4,7 +4,7 @@ import files, { chmod, writeFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { readLogArchive } from "../../src/service/doctor/log-archive.ts";
+import { readLogArchive } from "../../src/postgres/wal-archiving-status.ts";
 import { systemClock } from "../../src/std/clock.ts";
 import { recordVerify } from "../../src/verify/last-verify.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";

@@ -1,9 +1,9 @@
 /** What the doctor and the metrics read of a server, of servers in states that no test could bring one into. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Queryable } from "../../src/postgres/database.ts";
-import { readArchiveFailing } from "../../src/postgres/wal-archiving-status.ts";
+import { readArchiveFailing, readLogArchive } from "../../src/postgres/wal-archiving-status.ts";
 import { EXAMINATIONS_OF_SERVER, type ExaminedDatabase } from "../../src/service/doctor/examine-database.ts";
-import { readIdleSlots, readLogArchive } from "../../src/service/doctor/log-archive.ts";
+import { readIdleSlots } from "../../src/service/doctor/log-archive.ts";
 import { readStandbys } from "../../src/service/doctor/standbys.ts";
 import { readUpkeep } from "../../src/service/doctor/upkeep.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -109,7 +109,7 @@ test("archiving fails if the last attempt has failed, and of an archive that is 
     const columns = "last_failed_time, last_archived_time, last_archived_wal, stats_reset";
     const times = [failed, archived].map((time) => `${time}::timestamptz`);
     const definitions = [
-      view("pg_stat_archiver", columns, `(${times.join(", ")}, 'x', null::timestamptz)`),
+      view("pg_stat_archiver", columns, `(${times.join(", ")}, 'x', now())`),
       `function pretended.current_setting(text, boolean) returns text language sql as $$ select '${mode}' $$`,
     ];
     return withServer(definitions, async (server) => [
@@ -125,6 +125,28 @@ test("archiving fails if the last attempt has failed, and of an archive that is 
   expect(await failing("null", "null")).toEqual([false, false]);
   expect((await failing(later, earlier, "always"))[1]).toBe(true);
   expect((await failing(later, earlier, "off"))[1]).toBe(undefined);
+});
+
+test("archiving fails if segments wait for a quarter of an hour, as behind a command that hangs, or that is empty", async () => {
+  const failing = (archived: string, minutes: { running: number; archived: string }, current: string) => {
+    const ago = (of: number | string) => `clock_timestamp() - ${of} * interval '1 minute'`;
+    const columns = "last_failed_time, last_archived_time, last_archived_wal, stats_reset";
+    const times = `null::timestamptz, ${ago(minutes.archived)}`;
+    const definitions = [
+      view("pg_stat_archiver", columns, `(${times}, ${archived}, ${ago(minutes.running)})`),
+      "function pretended.current_setting(text, boolean) returns text language sql as $$ select 'on' $$",
+      `function pretended.pg_postmaster_start_time() returns timestamptz language sql as $$ select ${ago(minutes.running)} $$`,
+      `function pretended.pg_walfile_name(pg_lsn) returns text language sql as $$ select '0000000100000000000000${current}' $$`,
+    ];
+    return withServer(definitions, readArchiveFailing);
+  };
+  const last = "'00000001000000000000000A'";
+  expect(await failing(last, { running: 600, archived: "16" }, "0D")).toBe(true);
+  // None is complete but one, which may be on its way.
+  expect(await failing(last, { running: 600, archived: "16" }, "0C")).toBe(false);
+  expect(await failing(last, { running: 600, archived: "14" }, "0D")).toBe(false);
+  expect(await failing(last, { running: 14, archived: "600" }, "0D")).toBe(false);
+  expect(await failing("null", { running: 16, archived: "null" }, "03")).toBe(true);
 });
 
 test("a connection in clear is found, unless it stays on this machine", async () => {

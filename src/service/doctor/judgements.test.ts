@@ -1,12 +1,13 @@
 /** What is found in which state: each judgement is a pure function of what was read. */
 import { expect, test } from "vitest";
+import type { LogArchive } from "../../postgres/wal-archiving-status.ts";
 import type { Instant } from "../../std/clock.ts";
 import type { LastVerify } from "../../verify/last-verify.ts";
 import { readConfig } from "../config/config.ts";
 import { judgeEncryptionKeys } from "./examine-database.ts";
 import { judgeLastVerify, judgeNodeVersion, judgeOpenFiles, judgeSettings, judgeUser } from "./examine-node.ts";
 import { accept, type Finding, finding, lineOf, sortFindings } from "./finding.ts";
-import { judgeIdleSlots, judgeLogArchive, type LogArchive } from "./log-archive.ts";
+import { judgeIdleSlots, judgeLogArchive } from "./log-archive.ts";
 import { judgeDurability, judgeServer, judgeSupport, judgeVersion, type ServerSettings } from "./server-settings.ts";
 import { judgeStandbys, type Standbys } from "./standbys.ts";
 import { judgeUpkeep, type Upkeep } from "./upkeep.ts";
@@ -22,10 +23,8 @@ const SOUND: ServerSettings = {
   ignore_checksum_failure: "off",
   data_checksums: "on",
   wal_level: "replica",
-  wal_segment_size: "16777216",
   autovacuum: "on",
   track_counts: "on",
-  archive_mode: "on",
   archive_timeout: "60",
   max_connections: "100",
   superuser_reserved_connections: "3",
@@ -89,15 +88,17 @@ test.each<[Partial<Standbys>, string[]]>([
 });
 
 const ARCHIVED: LogArchive = {
+  isOn: true,
   secondsSinceArchived: 20,
   secondsRunning: 86_400,
   isFailing: false,
   lastArchived: "00000002000000000000000A",
   current: "00000002000000000000000B",
+  segmentBytes: 16_777_216,
 };
 test.each<[Partial<ServerSettings>, Partial<LogArchive>, string[]]>([
   [{}, {}, []],
-  [{ archive_mode: "off" }, {}, ["archive-off: archive_mode is off"]],
+  [{}, { isOn: false }, ["archive-off: archive_mode is off"]],
   [{ archive_timeout: "0" }, {}, ["archive-unbounded: archive_timeout is 0"]],
   [{ archive_timeout: "900" }, {}, []],
   [{ archive_timeout: "901" }, {}, ["archive-unbounded: archive_timeout is 901 s"]],

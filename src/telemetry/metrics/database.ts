@@ -22,7 +22,7 @@ export function addDatabaseMetrics(registry: Registry, watch: DatabaseWatch): vo
   );
   plain(
     "parbook_wal_archive_failing",
-    "1: the last attempt to archive WAL failed. Missing: no WAL archive is configured.",
+    "1: the last attempt to archive WAL failed, or segments wait and none was archived for 15 minutes. Missing: no WAL archive is configured.",
     (snapshot) => (snapshot.archiveFailing === undefined ? undefined : Number(snapshot.archiveFailing)),
   );
   const coins = (name: string, help: string, value: (coin: OutstandingSupply) => string) =>
