@@ -234,7 +234,25 @@ test("webhooks lag by their oldest event that was not posted; those that fail ar
   expect([lagMs, failingMs].map((ms) => Math.round(ms / 100_000))).toEqual([3, 10]);
   const open = { RETRYING: 1, BLOCKED: 2, UNDELIVERED: 1 };
   expect(counted).toEqual({ failing: 1, open });
+  // What it failed at was given up, and nothing was tried since.
+  const at = (days: number) =>
+    db.owner.rows("update webhook_progress set last_failure_at = $2 where webhook_id = $1", [
+      failing,
+      ago(days * 86_400),
+    ]);
+  await db.owner.rows(
+    "update webhook_delivery set status = 'UNDELIVERED', next_attempt_at = null where status <> 'UNDELIVERED'",
+  );
+  await at(1.9);
+  expect(await readDeliveryLag(db.database)).toMatchObject({ failing: 1 });
+  await at(2.1);
+  expect(await readDeliveryLag(db.database)).toMatchObject({ failing: 0, failingMs: 0 });
   // Nothing is posted while the customer is disabled, and no node can change that.
   await db.owner.rows("update customer set disabled_at = now() where id = $1", [customer]);
-  expect(await readDeliveryLag(db.database)).toEqual({ lagMs: 0, failing: 0, failingMs: 0, open });
+  expect(await readDeliveryLag(db.database)).toEqual({
+    lagMs: 0,
+    failing: 0,
+    failingMs: 0,
+    open: { RETRYING: 0, BLOCKED: 0, UNDELIVERED: 4 },
+  });
 });
