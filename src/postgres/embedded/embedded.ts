@@ -5,6 +5,7 @@
  *     <data>/postgres.new-*      a cluster being created
  *     <data>/postgres.log, .1    the server's log
  *     <data>/holder.<n>          the lock, see `socket-lock.ts`
+ *     <data>/wal-archive         that there is an archive, see `archive-presence.ts`
  *     <data>/restoring-*         a backup being restored
  *
  * Start: take the lock, stop a server left by a killed service, create the cluster if needed, start the server, wait until
@@ -24,6 +25,7 @@ import { resolve } from "node:path";
 import type { ClientConfig } from "pg";
 import { pause } from "../../std/pause.ts";
 import { archiveHistories, checkOwner } from "./backup/archive-owner.ts";
+import { archiveAgain, checkPresence, findUnarchived, markArchive } from "./backup/archive-presence.ts";
 import { archiving, prepareArchive } from "./backup/wal-archive.ts";
 import { findPackage, prepareBinaries } from "./binaries.ts";
 import {
@@ -39,6 +41,7 @@ import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { readTail, rotate, startRotation } from "./log-file.ts";
 import { stopServer } from "./processes.ts";
+import type { ServerUser } from "./program.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
 import { findHolder, type Purpose, probe } from "./socket-lock.ts";
@@ -113,6 +116,7 @@ async function startLocked(options: EmbeddedOptions, npmPackage: string, hold: D
   const user = await chooseServerUser(directory, exists);
   const binaries = await prepareBinaries(npmPackage, user);
   if (walArchive !== undefined) {
+    if (exists) await checkPresence(walArchive, directory);
     await prepareArchive(walArchive, user);
     await checkOwner(walArchive, exists ? cluster : undefined);
   }
@@ -121,11 +125,12 @@ async function startLocked(options: EmbeddedOptions, npmPackage: string, hold: D
   if (exists) {
     await checkVersion(directory, binaries);
     await stopLeftoverServer(cluster, clusterPath(hold.short), log);
-    if (walArchive !== undefined) await archiveHistories(walArchive, cluster, user);
+    if (walArchive !== undefined) await archiveRest(walArchive, cluster, user);
   } else {
     log(`creating a new PostgreSQL ${binaries.major} database in ${cluster}`);
     await makeCluster(directory, binaries, user, { durable: settings.fsync !== "off" });
   }
+  if (walArchive !== undefined) await markArchive(walArchive, directory, user);
   await rotate(logFile);
   const connection = connector(hold.short);
   const superuser = connection("postgres", SUPERUSER);
@@ -138,6 +143,12 @@ async function startLocked(options: EmbeddedOptions, npmPackage: string, hold: D
     return running;
   };
   return superviseServer(options, await launch(), launch, connection, hold);
+}
+
+/** What the server does not archive by itself, or has archived in a directory that is not there any more. */
+async function archiveRest(archive: string, cluster: string, user: ServerUser): Promise<void> {
+  await archiveHistories(archive, cluster, user);
+  await archiveAgain((await findUnarchived(archive, cluster)).kept, cluster, user);
 }
 
 /** Stops the server of a killed service, whose transactions must not commit any more. */

@@ -11,7 +11,7 @@ import type { Instant } from "../../std/clock.ts";
 import { APPEND_ONLY } from "../../verify/lane-tables.ts";
 import type { Config } from "../config/config.ts";
 import { type Finding, type FindingName, finding, present } from "./finding.ts";
-import { judgeIdleSlots, judgeLogArchive, readIdleSlots } from "./log-archive.ts";
+import { type Archiving, findArchiveGap, judgeIdleSlots, judgeLogArchive, readIdleSlots } from "./log-archive.ts";
 import { judgeDurability, judgeServer, judgeSupport, judgeVersion, type ServerSettings } from "./server-settings.ts";
 import { judgeStandbys, readStandbys } from "./standbys.ts";
 import { judgeUpkeep, readUpkeep } from "./upkeep.ts";
@@ -20,7 +20,7 @@ export interface ExaminedDatabase {
   readonly database: Queryable;
   readonly settings: ServerSettings;
   readonly now: Instant;
-  readonly config: Pick<Config, "databaseUrl" | "signingKeys" | "withoutTls">;
+  readonly config: Archiving & Pick<Config, "signingKeys" | "withoutTls">;
 }
 
 export interface Examination<About> {
@@ -90,9 +90,12 @@ export const EXAMINATIONS_OF_SERVER: readonly OfDatabase[] = [
   },
   {
     subject: "archive of the log",
-    covers: ["archive-off", "archive-fails", "archive-behind", "archive-unbounded"],
+    covers: ["archive-off", "archive-fails", "archive-behind", "archive-gap", "archive-unbounded"],
     hides: true,
-    find: async ({ database, settings }) => judgeLogArchive(settings, await readLogArchive(database)),
+    find: async ({ database, settings, config }) => [
+      ...judgeLogArchive(settings, await readLogArchive(database)),
+      ...(await findArchiveGap(config)),
+    ],
   },
   {
     subject: "replication slots",

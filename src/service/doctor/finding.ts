@@ -59,6 +59,7 @@ export const FINDING_KINDS = {
   "archive-off": kind("warning", "the log is archived", "a restore ends at the last backup"),
   "archive-fails": kind("warning", "archiving works", "the log fills the disk, and a restore ends before now"),
   "archive-behind": kind("warning", "the archive is current", "a restore ends where the archive does"),
+  "archive-gap": kind("warning", "the archive has each segment", "no backup from before can be restored past it"),
   "archive-unbounded": kind("warning", "segments are archived in time", "of a lost disk the last segment is lost too"),
   "wal-level": kind("warning", "wal_level allows standbys", "neither a standby nor an archive is possible"),
   "idle-slot": kind("warning", "no idle slot holds the log", "the log that it keeps fills the disk"),

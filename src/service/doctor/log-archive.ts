@@ -1,6 +1,9 @@
 /** The archive of the write-ahead log, and what keeps that log on the database's disk. */
 import type { Queryable } from "../../postgres/database.ts";
+import { findUnarchived, isArchive } from "../../postgres/embedded/backup/archive-presence.ts";
+import { clusterPath } from "../../postgres/embedded/cluster.ts";
 import { isBehind, type LogArchive, waitingSegments } from "../../postgres/wal-archiving-status.ts";
+import type { Config } from "../config/config.ts";
 import { type Finding, finding, present } from "./finding.ts";
 import type { ServerSettings } from "./server-settings.ts";
 
@@ -33,6 +36,20 @@ export function judgeLogArchive(settings: ServerSettings, archive: LogArchive): 
       ),
   );
 }
+
+/** Of the embedded database: whether its archive is there, and whole. */
+export async function findArchiveGap({ walArchive, databaseUrl, dataDir }: Archiving): Promise<Finding[]> {
+  if (walArchive === undefined || databaseUrl !== undefined) return [];
+  if (!(await isArchive(walArchive)))
+    return [finding("archive-gap", `the archive ${walArchive} is not there`, "mount its disk, and start the service")];
+  const { lost } = await findUnarchived(walArchive, clusterPath(dataDir));
+  const [first, ...more] = lost;
+  if (first === undefined) return [];
+  const what = `the archive ${walArchive} lacks ${first}${more.length === 0 ? "" : ` and ${more.length} more, up to ${more.at(-1)}`}`;
+  return [finding("archive-gap", what, "take a backup now; it is found until the segments before it are deleted")];
+}
+
+export type Archiving = Pick<Config, "walArchive" | "databaseUrl" | "dataDir">;
 
 export interface IdleSlot {
   readonly name: string;

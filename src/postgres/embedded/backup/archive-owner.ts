@@ -136,7 +136,7 @@ async function lastWritten(
 }
 
 /** The timeline that a database writes: the last one that it has begun. */
-async function ownTimeline(cluster: string): Promise<bigint> {
+export async function ownTimeline(cluster: string): Promise<bigint> {
   const latest = await latestHistory(cluster);
   return latest === undefined ? 1n : timelineOf(latest);
 }

@@ -191,7 +191,7 @@ async function endOfReplay(cluster: string): Promise<[bigint, bigint]> {
   return [BigInt(must(timeline, "which it left")), place];
 }
 
-function segmentName(timeline: bigint, number: bigint): string {
+export function segmentName(timeline: bigint, number: bigint): string {
   return [timeline, number / SEGMENTS_PER_NAME, number % SEGMENTS_PER_NAME].map(hexadecimal).join("");
 }
 
