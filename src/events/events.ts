@@ -33,6 +33,7 @@ import {
 export type { EventId } from "./event-rows.ts";
 export { EVENT_TYPES, type EventType, OBJECT_TYPES } from "./event-types.ts";
 export type { EventObject } from "./objects.ts";
+export { hasEndsOfLog } from "./store.ts";
 
 export interface CustomerEvent {
   readonly id: EventId;

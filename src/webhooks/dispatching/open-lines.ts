@@ -1,6 +1,6 @@
 /** Takes webhooks over from the process that delivered to them before. */
 import type { DeliverableWebhook, WebhookId } from "../../customers/webhooks/webhook.ts";
-import { hasEndsOfLog } from "../../events/store.ts";
+import { hasEndsOfLog } from "../../events/events.ts";
 import type { Queryable } from "../../postgres/database.ts";
 import { must } from "../../std/assert.ts";
 import { withinSchedule } from "../queues/retry-schedule.ts";
