@@ -12,7 +12,7 @@ import { EmbeddedError } from "../embedded-error.ts";
 import { lastLines, runProgram, type ServerUser } from "../program.ts";
 import { withDirectoryIn } from "../safe-open.ts";
 import { ownTimeline } from "./archive-owner.ts";
-import { headerOf, listSegments, segmentName, segmentNumber, timelineOf } from "./wal-archive.ts";
+import { headerOf, listArchive, segmentName, segmentNumber, timelineOf } from "./wal-archive.ts";
 
 const markOf = (archive: string): string => join(archive, "parbook-archive");
 const markOfData = (directory: string): string => join(directory, "wal-archive");
@@ -54,7 +54,8 @@ export async function findUnarchived(archive: string, cluster: string): Promise<
   const timeline = await ownTimeline(cluster);
   // Read before the archive: what has left it meanwhile is there by then.
   const own = await withDirectoryIn(cluster, "pg_wal", (directory) => listWritten(directory, timeline));
-  const archived = new Set((await listSegments(archive)).filter((name) => timelineOf(name) === timeline));
+  const { segments } = await listArchive(archive);
+  const archived = new Set(segments.filter((name) => timelineOf(name) === timeline));
   const [first] = [...archived].sort();
   const current = [...own].sort().at(-1);
   if (first === undefined || current === undefined) return { kept: [], lost: [] };
@@ -69,7 +70,7 @@ export async function findUnarchived(archive: string, cluster: string): Promise<
 /** Not those that the server keeps to write them anew. */
 async function listWritten(directory: string, timeline: bigint): Promise<Set<string>> {
   const written = new Set<string>();
-  for (const name of await listSegments(directory)) {
+  for (const name of (await listArchive(directory)).segments) {
     if (timelineOf(name) === timeline && (await headerOf(directory, name))?.isItsOwn) written.add(name);
   }
   return written;
