@@ -133,9 +133,8 @@ test("production rejects sandbox data and guessable or published secrets", async
     { client_id: "fine", client_secret: "01234567890123456789", scopes: ["*"] },
   ];
   const bootstrap = await bootstrapFile({ customers: [{ name: "Acme", clients }] });
-  // On an embedded server of its own: the tests' server is not durable.
-  const own = { databaseUrl: undefined, migrateUrl: undefined };
-  await expect(startTestService({ ...PRODUCTION, ...own, bootstrap })).rejects.toThrow(
+  // The tests' server is not durable.
+  await expect(startTestService({ ...PRODUCTION, accepted: new Set(["fsync"]), bootstrap })).rejects.toThrow(
     [
       'the client "acme-00ff00" of the bootstrap file belongs to a sandbox demo',
       'the client "short" of the bootstrap file has a secret of fewer than 20 characters, which is guessable',
