@@ -1,6 +1,6 @@
 /** What becomes of a client's secret: rotated under the demo's feet, and asked for when the client has ended. */
 import { readFile, writeFile } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { demoFile } from "../../src/service/bootstrap/demo-file.ts";
 import { answerOf, dataDirectory, parbook, type ServiceProcess, startService } from "./parbook.ts";
 
@@ -39,7 +39,10 @@ test("the demo says when its secret was rotated, and runs the tour with the new 
 });
 
 test("the warning about unencrypted signing keys is printed by key commands only", async () => {
-  const production = { ...settings, PARBOOK_MODE: "production" };
+  const { path, remove } = await dataDirectory();
+  onTestFinished(remove);
+  const production = { PARBOOK_DATA_DIR: path, PARBOOK_MODE: "production" };
+  await answerOf(production, "migrate");
   expect((await parbook(production, "customer", "list")).stderr).toBe("");
   const { exitCode, stderr } = await parbook(production, "key", "list");
   expect(exitCode).toBe(0);
