@@ -137,8 +137,10 @@ test("an invalid bootstrap file prevents the start, and every error is listed", 
   await expect(startTestService({ bootstrap: bootstrapFile(scope) })).rejects.toThrow('"cook" is not a scope');
   const asset = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { GOLD: "1" } }] }] };
   await expect(startTestService({ bootstrap: bootstrapFile(asset) })).rejects.toThrow("1 GOLD");
-  const precision = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { USD: "0.001" } }] }] };
-  await expect(startTestService({ bootstrap: bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
+  for (const USD of ["0.001", "12.500"]) {
+    const precision = { customers: [{ name: "Acme", profiles: [{ nickname: "desk", balances: { USD } }] }] };
+    await expect(startTestService({ bootstrap: bootstrapFile(precision) })).rejects.toThrow("USD has 2 decimals");
+  }
 });
 
 test("customers that a bootstrap file has twice, and a profile that has another id, are rejected", async () => {

@@ -60,6 +60,15 @@ test("a result has the lines as they were, and what became of each, and is read 
   expect(resultText(again, ({ result }) => result)).toBe(written);
 });
 
+test("an amount that may have a point between thousands is rejected: it would be paid once, and too little", () => {
+  const of = (amount: string) => line("r").replace(",5,", `,${amount},`);
+  const may = "may be thousands, separated by a point: leave out the point, or the zeros at its end";
+  for (const amount of ["1.000", "12.500", "250.110"])
+    expect(readPayout(`${HEAD}\n${of(amount)}\n`).wrong).toEqual([`line 2: amount ${JSON.stringify(amount)} ${may}`]);
+  for (const amount of ["1000", "12.5", "12.50", "0.500", "1.0000", "1.234", "1000.000"])
+    expect(readPayout(`${HEAD}\n${of(amount)}\n`).wrong, amount).toEqual([]);
+});
+
 test("a ref_id with an invisible character is rejected: once corrected, it would be paid again", () => {
   const payout = readPayout(`${HEAD}\n${line("one\u200b")}\n${line("t\u00a0wo")}\n${line(" three\u00a0")}\n`);
   expect(payout.wrong).toEqual([

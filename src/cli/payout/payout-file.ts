@@ -45,6 +45,10 @@ export const isOpenLine = ({ result }: PayoutLine): boolean => !DONE.has(result?
 
 const MOST_CHARACTERS = 100;
 
+/** 12.500 is twelve and a half. A spreadsheet may have meant a thousand times as much, which no later line would show. */
+const THOUSANDS = /^[1-9][0-9]{0,2}\.[0-9]{2}0$/;
+const MAY_BE_THOUSANDS = "may be thousands, separated by a point: leave out the point, or the zeros at its end";
+
 interface Parsed {
   readonly record: readonly string[];
   readonly info: { readonly lines: number };
@@ -97,7 +101,7 @@ function wrongCells(cells: readonly string[], columns: readonly string[], named:
 function brokenRule(name: string, value: string): string | undefined {
   if (value === "") return REQUIRED.includes(name) ? "is empty" : undefined;
   if (name.endsWith("_profile_id")) return CHECKS.profile_id(value);
-  if (name === "amount") return CHECKS.amount(value);
+  if (name === "amount") return CHECKS.amount(value) ?? (THOUSANDS.test(value) ? MAY_BE_THOUSANDS : undefined);
   if (name === "ref_id" && !isFullyVisible(value)) return "has an invisible character";
   if (name === "ref_id" && !isComposed(value))
     return "has a letter and its accent in two characters (not in Unicode's form NFC)";

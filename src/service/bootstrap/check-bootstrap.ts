@@ -194,7 +194,11 @@ function balanceFault(catalogue: Pick<Catalogue, "findAsset">, code: string, tex
   const amount = parseAmount(text);
   if (amount.kind === "rejected" && amount.rejection === "zero") return undefined;
   if (amount.kind === "rejected" && amount.rejection !== "too_precise") return amount.rejection.replaceAll("_", " ");
-  return amount.kind === "rejected" || checkPrecision(amount.value, asset).kind === "rejected"
+  // Zeros too: 12.500 may be meant as thousands.
+  const decimals = text.split(".")[1]?.length ?? 0;
+  return amount.kind === "rejected" ||
+    decimals > asset.precision ||
+    checkPrecision(amount.value, asset).kind === "rejected"
     ? `${asset.code} has ${asset.precision} decimals`
     : undefined;
 }
