@@ -198,9 +198,13 @@ test("a deposit that breaks a rule is rejected with that rule", async () => {
 });
 
 test("the path does not exist in production, nor in its OpenAPI document", async () => {
-  // On an embedded server of its own: production does not start on the tests' server, which does not wait for its disk.
-  const own = { databaseUrl: undefined, migrateUrl: undefined };
-  const production = await startTestService({ mode: "production", withoutTls: new Set(["http"]), ...own });
+  // The tests' server does not wait for its disk.
+  const accepted = new Set(["fsync"] as const);
+  const production = await startTestService({
+    mode: "production",
+    withoutTls: new Set(["http", "database"]),
+    accepted,
+  });
   try {
     const customer = await production.customer();
     const path = "/v2/sandbox/profiles/default/deposit";
