@@ -67,6 +67,26 @@ test("transfers from A to B and from B to A at full speed through one lane all s
   expect(ours.events).toEqual([]);
 });
 
+test("while another process holds the rows of one command, as with a large batch, others are decided", async () => {
+  const [held, to, from, other] = newProfiles(4);
+  await ours.fund([held, from], "100");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select 1 from account where owner_id = $1 for update", [held]);
+  const waiting = ours.lane.execute(movement({ from: held, to, amount: "1", lock: true }));
+  await untilBlocked(db);
+  let longestMs = 0;
+  for (let i = 0; i < 10; i += 1) {
+    const startedMs = performance.now();
+    expect((await ours.lane.execute(movement({ from, to: other, amount: "1" }))).kind).toBe("done");
+    longestMs = Math.max(longestMs, performance.now() - startedMs);
+  }
+  // It waits for the rows for three seconds in all, if others are not let in between.
+  expect(longestMs).toBeLessThan(2_000);
+  await inTheWay.query("commit");
+  await inTheWay.end();
+  expect((await waiting).kind).toBe("done");
+});
+
 test("two lanes that contend for the same accounts fail no command", async () => {
   const profiles = newProfiles(6);
   await ours.fund(profiles, "1000");

@@ -37,5 +37,12 @@ export function isContention(error: Error, claims: readonly Claim[]): boolean {
   if (sent.constraint !== undefined && CONTENTION_CONSTRAINTS.includes(sent.constraint)) return true;
   if (sent.constraint !== undefined && isKeptBy(sent.constraint, claims)) return true;
   // Deadlock, serialisation, lock not available, statement timed out, terminated by timeout.
-  return ["40P01", "40001", "55P03", "57014", "25P03"].includes(sent.code);
+  return ["40P01", "40001", LOCK_NOT_AVAILABLE, "57014", "25P03"].includes(sent.code);
 }
+
+/** Another process holds rows of a batch that is decided under lock: nothing was decided. */
+export class RowsHeld extends Error {
+  override readonly name = "RowsHeld";
+}
+
+export const LOCK_NOT_AVAILABLE = "55P03";

@@ -30,7 +30,10 @@ const SETTINGS: SessionSettings = {
  * this one stands still, or its machine is lost, PostgreSQL ends the transaction after a second, and then it is decided
  * again.
  */
-export const LOCKING_SETTINGS = `select set_config('lock_timeout', '3s', true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)`;
+export const LOCKING_SETTINGS = `select set_config('lock_timeout', '50ms', true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)`;
+
+/** Once its rows are locked. While they are waited for nothing else is decided, so that wait is short, and comes again. */
+export const WRITING_SETTINGS = "select set_config('lock_timeout', '3s', true)";
 
 export class LaneConnection {
   readonly #database: Database;

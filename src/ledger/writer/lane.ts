@@ -18,18 +18,18 @@ import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import { type Claim, type Command, type Outcome, type Rejection, Unavailable } from "../decision.ts";
-import { type Key, keyName, readKeys } from "../tables.ts";
-import { isContention } from "./batch-conflicts.ts";
+import { type Key, readKeys } from "../tables.ts";
+import { isContention, LOCK_NOT_AVAILABLE, RowsHeld } from "./batch-conflicts.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
 import { CommandQueue } from "./command-queue.ts";
 import { Decider } from "./decider.ts";
 import { committed, dispatch, dissolve, failed, type InFlightBatch, isRefused, movedRows } from "./in-flight-batch.ts";
-import { ignoreLaneClosed, LaneClosed, LaneConnection, LOCKING_SETTINGS } from "./lane-connection.ts";
+import { ignoreLaneClosed, LaneClosed, LaneConnection, LOCKING_SETTINGS, WRITING_SETTINGS } from "./lane-connection.ts";
 import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState, LIMITS } from "./lane-options.ts";
+import { LockQueue } from "./lock-queue.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
 import type { PendingCommand } from "./pending-command.ts";
-import { ExpiringSet } from "./reading/expiring-set.ts";
 import { MicroBatcher } from "./reading/micro-batcher.ts";
 import { readRows } from "./reading/read-rows.ts";
 import { RefIdLookup } from "./reading/ref-id-lookup.ts";
@@ -54,11 +54,9 @@ export class Lane {
   readonly #retries: MicroBatcher<PendingCommand>;
   readonly #reads: MicroBatcher<PendingCommand>;
   readonly #queue = new CommandQueue();
-  #toLock: PendingCommand[] = [];
+  readonly #toLock: LockQueue;
   /** Whether commands that must be locked are next. */
   #isLockTurn = false;
-  /** Rows that another process changed recently: they are locked before they are decided on. */
-  readonly #contested: ExpiringSet;
   #inFlight: InFlightBatch[] = [];
   #pumpScheduled = false;
   #timers: NodeJS.Timeout[] = [];
@@ -76,7 +74,7 @@ export class Lane {
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
     this.#decider = new Decider(this.#bounds);
-    this.#contested = new ExpiringSet(options.clock, LIMITS.contestedMs);
+    this.#toLock = new LockQueue(options.clock);
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#decider);
     const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#decider, this.#slot, some);
     this.#reads = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, read(some)));
@@ -104,7 +102,7 @@ export class Lane {
 
   report(): LaneReport {
     const [state, slot, depth] = [this.#state, this.#slot.number, this.#admission.size];
-    const counts = { inFlight: this.#inFlight.length, toLock: this.#toLock.length };
+    const counts = { inFlight: this.#inFlight.length, toLock: this.#toLock.size };
     const faults = { databaseAway: this.#awayFault !== undefined, clockFault: this.#clock.fault };
     return { state, slot, depth, ...counts, ...faults };
   }
@@ -181,16 +179,10 @@ export class Lane {
       const some = this.#queue.take(batch, batchRows, this.#inFlight);
       if (some.length === 0) break;
       const taken = some.filter((pending) => this.#isInTime(pending));
-      this.#toLock.push(...taken.filter((pending) => this.#mustLock(pending)));
-      this.#dispatch(taken.filter((pending) => !this.#mustLock(pending)));
-      this.#isLockTurn = this.#toLock.length > 0;
+      this.#dispatch(this.#toLock.divert(taken));
+      this.#isLockTurn = this.#toLock.size > 0;
     }
-    if (this.#toLock.length > 0 && this.#inFlight.length === 0) this.#startLocking();
-  }
-
-  #mustLock({ command }: PendingCommand): boolean {
-    if (command.lock === true) return true;
-    return !this.#contested.isEmpty && command.dependsOn.some((key) => this.#contested.has(keyName(key)));
+    if (this.#toLock.size > 0 && this.#inFlight.length === 0) this.#startLocking();
   }
 
   #dispatch(group: readonly PendingCommand[]): void {
@@ -198,7 +190,7 @@ export class Lane {
     // that fails is run again on locked rows; only a failure there is a bug.
     const { batch, failed, unknown } = this.#decider.decide(group, this.#slot.number, this.#clock.now());
     for (const pending of unknown) this.#admit(pending);
-    this.#toLock.push(...failed.map(({ pending }) => pending));
+    this.#toLock.push(failed.map(({ pending }) => pending));
     if (batch === undefined) return;
     const sent = dispatch(batch, this.#slot.next(batch.content.digest));
     this.#inFlight.push(sent);
@@ -228,7 +220,7 @@ export class Lane {
   #startLocking(): void {
     this.#state = "locking";
     this.#isLockTurn = false;
-    const work = this.#decideUnderLock(this.#toLock.splice(0, LIMITS.locking));
+    const work = this.#decideUnderLock(this.#toLock.take());
     this.#background = ignoreLaneClosed(work.then(() => this.#resume("locking")));
   }
 
@@ -239,11 +231,12 @@ export class Lane {
   async #decideUnderLock(some: readonly PendingCommand[]): Promise<void> {
     for (let done = 0; done < some.length; done += this.#bounds.batch) {
       const group = some.slice(done, done + this.#bounds.batch);
-      const failure = await this.#saveUnderLock(group);
-      if (failure === undefined) continue;
       const claims = group.flatMap((pending) => pending.claims);
-      if (isContention(failure, claims) && (await this.#saveUnderLock(group)) === undefined) continue;
-      for (const pending of group) await this.#saveAlone(pending);
+      let failure = await this.#saveUnderLock(group);
+      if (failure !== undefined && isContention(failure, claims)) failure = await this.#saveUnderLock(group);
+      if (failure === undefined) this.#toLock.onLocked();
+      else if (failure instanceof RowsHeld) this.#toLock.onHeld(group);
+      else for (const pending of group) await this.#saveAlone(pending);
     }
   }
 
@@ -251,6 +244,7 @@ export class Lane {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#saveUnderLock([pending]);
       if (failure === undefined) return;
+      if (failure instanceof RowsHeld) return this.#toLock.onHeld([pending]);
       if (attempt === LIMITS.rounds || !isContention(failure, pending.claims)) return this.#fail(pending, failure);
       await pause(Math.random() * 10 * 2 ** attempt);
     }
@@ -269,6 +263,7 @@ export class Lane {
         await transaction.rows(LOCKING_SETTINGS);
         const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
+        await transaction.rows(WRITING_SETTINGS);
         await this.#refIds.rememberTaken(transaction, some);
         // Rows that were read without a lock may be older than the locked ones.
         this.#decider.forget(keys);
@@ -284,6 +279,8 @@ export class Lane {
       });
     } catch (error) {
       const lost: InFlightBatch | undefined = sent;
+      // Nothing was decided.
+      if (lost === undefined && serverError(asFault(error))?.code === LOCK_NOT_AVAILABLE) return new RowsHeld();
       const hasCommitted = lost !== undefined && (await this.#retryWhileAway(() => this.#slot.hasCommitted(lost.link)));
       // Only now, because the slot may have changed, and with it the house accounts.
       this.#decider.reset();
@@ -325,11 +322,11 @@ export class Lane {
       if (!goesOn) await this.#slot.renewOrTake();
       // Rows that another process changed under the lost batch are likely to be changed again.
       const moved = lost[0] === undefined ? [] : await movedRows(this.#database, lost[0], this.#slot.number);
-      for (const name of moved) this.#contested.add(name);
+      this.#toLock.addContested(moved);
       if (!this.#connection.isOpen) await this.#connection.open();
     });
     this.#decider.reset();
-    await this.#decideUnderLock(again);
+    await this.#decideUnderLock(this.#toLock.divert(again));
     const all = batches.reduce((sum, { decided }) => sum + decided.length, 0);
     const counts = { committed: all - again.length, again: again.length, voided: goesOn ? 0 : lost.length };
     this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });
@@ -401,7 +398,7 @@ export class Lane {
     this.#clockWatch.check();
     const now = this.#clock.now();
     this.#admission.expire(now);
-    this.#contested.removeExpired();
+    this.#toLock.removeExpired();
     this.#refIds.removeExpired();
     const [oldest] = this.#inFlight;
     if (oldest !== undefined && oldest.sentMs + LIMITS.inFlightMs < performance.now()) this.#connection.drop();

@@ -189,7 +189,8 @@ function heardOf(text: string, result: Row[] | Error): Heard {
     return `${sent.code} ${sent.constraint ?? ""}`.trim();
   }
   const rows = result.map((row) => wordsOf(row, Object.keys(row).sort()));
-  return /order by|fetch/.test(text) ? rows : rows.sort();
+  // Of a cursor too: orders of one priority, which are of different levels, come in any order.
+  return /order by/.test(text) ? rows : rows.sort();
 }
 
 /** Numbers and times by their value, whatever their form. */
