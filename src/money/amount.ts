@@ -52,6 +52,11 @@ export function fitsPrecision(amount: Amount, decimals: number): boolean {
   return amount % unitOf(decimals) === 0n;
 }
 
+/** How many decimals an amount is written with, zeros at the end included. @param text without an exponent */
+export function writtenDecimals(text: string): number {
+  return text.split(".")[1]?.length ?? 0;
+}
+
 /** The smallest unit of an asset with so many decimals. */
 export function unitOf(decimals: number): Amount {
   return must(UNITS[decimals], "an asset has 0 to 18 decimals");

@@ -14,8 +14,8 @@ export async function writeAtomically(path: string, text: string, mode?: number)
 
 /**
  * The file that takes the place of what is at this path: behind a link, if it is one.
- * @throws UnfitFile if there is a directory, a device or a pipe, in whose place a file would come; or another user's link, with which
- * whoever may write in the folder would choose what is overwritten
+ * @throws UnfitFile if a directory, a device or a pipe is there, which a file would replace; or another user's link: anyone who can
+ * write to the folder could use one to choose which file is overwritten
  */
 export async function replaceableFile(path: string): Promise<string> {
   const there = await lstat(path).catch((error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-/** `parbook payout run` with the result of a run at another service, or before a restore. */
+/** `parbook payout run` with the result of an earlier run, the ref_ids of another payout, or a place where no result belongs. */
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -168,4 +168,38 @@ test("a result replaces only that of an earlier run of the same payout", async (
     undefined,
   ]);
   expect(await available(to)).toBe("2");
+});
+
+test("a file with the ref_ids of an earlier one says when those payments were made, and pays nothing", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "100" }), await service.profile(acme)];
+  const lines = (month: string): string[] =>
+    ["5", "7"].map((amount, i) => `${from},${to},${amount},USD,salary-${i},${month}`);
+  expect((await payout(await file("october.csv", HEAD, ...lines("October")))).exitCode).toBe(0);
+  const { body } = await service.call("GET", "/v2/transfer/transfers?ref_ids=salary-0&ref_ids=salary-1", {
+    as: acme.token,
+  });
+  const times: string[] = body.items.map((item: { created_at: string }) => item.created_at).sort();
+  const november = await file("november.csv", HEAD, ...lines("November"));
+  const minutes = [...new Set(times.map((time) => time.slice(0, 16).replace("T", " ")))];
+  const said = await payout(november);
+  expect([said.exitCode, said.stdout.split("\n")[0]]).toEqual([
+    0,
+    `2 lines: 2 EXISTS (made ${minutes.join(" to ")} UTC)`,
+  ]);
+  const { json } = await payout(november, "--json").then(({ stdout }) => ({
+    json: JSON.parse(stdout),
+  }));
+  expect(json).toMatchObject({ counts: { EXISTS: 2 }, exists_made: { first: times[0], last: times.at(-1) } });
+  expect(await available(to)).toBe("12");
+});
+
+test("a result in the place of a device is rejected before anything is sent", async () => {
+  const [from, to] = [await service.profile(acme, { USD: "10" }), await service.profile(acme)];
+  const path = await file("device.csv", HEAD, `${from},${to},1,USD,device-1,`);
+  expect(await payout(path, "--result", "/dev/null")).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: "/dev/null cannot be used: it is not a regular file\n",
+  });
+  expect(await available(to)).toBe("0");
 });

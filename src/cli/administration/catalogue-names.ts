@@ -1,6 +1,7 @@
 /** What a command names of the catalogue: codes, with the ones that were probably meant, and amounts of assets. */
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { RequestedAmount } from "../../ledger/rejections.ts";
+import { writtenDecimals } from "../../money/amount.ts";
 import type { Asset } from "../../money/asset.ts";
 import type { WrittenAmount } from "../arguments.ts";
 import { CommandRejected } from "../command.ts";
@@ -28,7 +29,7 @@ export function getAsset(catalogue: Catalogue, code: string): Asset {
  * @throws CommandRejected
  */
 export function amountIn({ code, precision }: Asset, { text, value }: WrittenAmount): RequestedAmount {
-  const decimals = text.includes(".") ? text.length - text.indexOf(".") - 1 : 0;
+  const decimals = writtenDecimals(text);
   if (decimals <= precision || !text.endsWith("0")) return value;
   throw new CommandRejected(
     `--amount ${text} has ${decimals} decimals, and ${code} has at most ${precision}: leave out zeros at its end, or a point that separates thousands`,

@@ -112,7 +112,7 @@ function addExternalTransferOptions(command: Command, way: TransferDirection): v
   );
 }
 
-/** Whoever left it out and whoever named it would deposit one payment twice. */
+/** Required of a deposit: if one operator left it out and another gave it, the same payment would be deposited twice. */
 function indexText({ direction }: TransferDirection): string {
   const what = "the output's index within the transaction; not for fiat";
   if (direction === "DEBIT") return what;
@@ -172,7 +172,7 @@ async function existing(core: Core, request: ExternalTransferRequest, id: Uuid):
   );
 }
 
-/** Of a failed deposit, whose hash stays taken: whoever is told this names the same ref_id, so that it is recorded once. */
+/** The options for the payment of a failed deposit. Its hash cannot be used again, so the ref_id keeps it from being recorded twice. */
 function onceMore({ id, cryptoNetwork = DEFAULT_NETWORK, cryptoTxHash = "" }: TransferRecord): string {
   return `with --network ${cryptoNetwork} --memo ${cryptoTxHash} --ref-id ${id}`;
 }

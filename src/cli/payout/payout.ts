@@ -351,16 +351,10 @@ interface Span {
 
 /** When these transfers were made, by their ids: last month's, if a file has kept last month's ref_ids. */
 function madeBetween(ids: readonly Uuid[]): Span | undefined {
-  const [first, ...others] = ids.map(instantOf);
-  if (first === undefined) return undefined;
-  return others.reduce<Span>((span, at) => ({ first: earlier(span.first, at), last: later(span.last, at) }), {
-    first,
-    last: first,
-  });
+  const times = ids.map(instantOf).toSorted((a, b) => a - b);
+  const [first, last] = [times[0], times.at(-1)];
+  return first === undefined || last === undefined ? undefined : { first, last };
 }
-
-const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b);
-const later = (a: Instant, b: Instant): Instant => (a > b ? a : b);
 
 function spanText({ first, last }: Span): string {
   const [from, to] = [minuteText(first), minuteText(last)];

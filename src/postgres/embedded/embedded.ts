@@ -24,7 +24,7 @@
 import { resolve } from "node:path";
 import type { ClientConfig } from "pg";
 import { pause } from "../../std/pause.ts";
-import { archiveHistories, checkOwner } from "./backup/archive-owner.ts";
+import { checkOwner } from "./backup/archive-owner.ts";
 import { archiveAgain, checkPresence, findUnarchived, markArchive } from "./backup/archive-presence.ts";
 import { archiving, prepareArchive } from "./backup/wal-archive.ts";
 import { findPackage, prepareBinaries } from "./binaries.ts";
@@ -41,7 +41,6 @@ import { type DirectoryLock, lockDirectory } from "./directory-lock.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { readTail, rotate, startRotation } from "./log-file.ts";
 import { stopServer } from "./processes.ts";
-import type { ServerUser } from "./program.ts";
 import { launchServer, PORT, type RunningServer, SOCKET_NAME } from "./server.ts";
 import { shortPath } from "./short-path.ts";
 import { findHolder, type Purpose, probe } from "./socket-lock.ts";
@@ -125,7 +124,7 @@ async function startLocked(options: EmbeddedOptions, npmPackage: string, hold: D
   if (exists) {
     await checkVersion(directory, binaries);
     await stopLeftoverServer(cluster, clusterPath(hold.short), log);
-    if (walArchive !== undefined) await archiveRest(walArchive, cluster, user);
+    if (walArchive !== undefined) await archiveAgain((await findUnarchived(walArchive, cluster)).kept, cluster, user);
   } else {
     log(`creating a new PostgreSQL ${binaries.major} database in ${cluster}`);
     await makeCluster(directory, binaries, user, { durable: settings.fsync !== "off" });
@@ -143,12 +142,6 @@ async function startLocked(options: EmbeddedOptions, npmPackage: string, hold: D
     return running;
   };
   return superviseServer(options, await launch(), launch, connection, hold);
-}
-
-/** What the server does not archive by itself, or has archived in a directory that is not there any more. */
-async function archiveRest(archive: string, cluster: string, user: ServerUser): Promise<void> {
-  await archiveHistories(archive, cluster, user);
-  await archiveAgain((await findUnarchived(archive, cluster)).kept, cluster, user);
 }
 
 /** Stops the server of a killed service, whose transactions must not commit any more. */

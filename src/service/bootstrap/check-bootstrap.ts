@@ -8,8 +8,7 @@ import { composedName, parseCustomerName } from "../../customers/customer-name.t
 import type { Customers, Owners } from "../../customers/customers.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { isHouseOwner } from "../../ledger/house-accounts.ts";
-import { checkPrecision } from "../../ledger/rejections.ts";
-import { parseAmount } from "../../money/amount.ts";
+import { parseAmount, writtenDecimals } from "../../money/amount.ts";
 import { isScope } from "../../oauth/scopes.ts";
 import type { Uuid } from "../../std/id.ts";
 import type { Config } from "../config/config.ts";
@@ -195,10 +194,5 @@ function balanceFault(catalogue: Pick<Catalogue, "findAsset">, code: string, tex
   if (amount.kind === "rejected" && amount.rejection === "zero") return undefined;
   if (amount.kind === "rejected" && amount.rejection !== "too_precise") return amount.rejection.replaceAll("_", " ");
   // Zeros too: 12.500 may be meant as thousands.
-  const decimals = text.split(".")[1]?.length ?? 0;
-  return amount.kind === "rejected" ||
-    decimals > asset.precision ||
-    checkPrecision(amount.value, asset).kind === "rejected"
-    ? `${asset.code} has ${asset.precision} decimals`
-    : undefined;
+  return writtenDecimals(text) > asset.precision ? `${asset.code} has ${asset.precision} decimals` : undefined;
 }

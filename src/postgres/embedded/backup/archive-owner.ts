@@ -5,7 +5,6 @@
  */
 import { join } from "node:path";
 import { EmbeddedError } from "../embedded-error.ts";
-import { lastLines, runProgram, type ServerUser } from "../program.ts";
 import { readAnybodys, readIn, withDirectoryIn } from "../safe-open.ts";
 import type { Manifest } from "./backup-manifest.ts";
 import {
@@ -39,26 +38,6 @@ export async function checkOwner(archive: string, cluster: string | undefined): 
     `the WAL archive ${archive} has ${foreign}, which is of another database, or of this one before a restore: set PARBOOK_WAL_ARCHIVE to a new directory, and take a backup at once (docs/backup.md)`,
   );
 }
-
-/**
- * Has the server archive the histories of its timelines, which it does by itself only of those that begin while it archives:
- * a restore does not. Without them a restore does not know that the segments of one timeline follow those of another.
- */
-export async function archiveHistories(archive: string, cluster: string, user: ServerUser): Promise<void> {
-  const { succeeded, output } = await runProgram("/bin/sh", ["-ec", MARK_HISTORIES, "sh", archive], {
-    directory: cluster,
-    user,
-  });
-  if (!succeeded)
-    throw new EmbeddedError(`the histories of ${cluster}/pg_wal cannot be archived: ${lastLines(output, 2)}`);
-}
-
-/** As PostgreSQL marks what is to be archived. */
-const MARK_HISTORIES = `for path in pg_wal/*.history; do
-  name="\${path##*/}"
-  if [ -e "$path" ] && [ ! -e "$1/$name" ]; then : >"pg_wal/archive_status/$name.ready"; fi
-done
-`;
 
 /**
  * Rejects an archive that cannot be the one of this backup, as it has nothing from the segment before the backup's first one on, or

@@ -47,43 +47,51 @@ export interface Unarchived {
 }
 
 /**
- * The complete segments of a database's timeline that its archive lacks, from the archive's first one on. In an archive that
- * has none yet, none is missing.
+ * What an archive lacks of a database: the histories of its timelines, and the complete segments of its own one, from the
+ * archive's first one on. In an archive that has no segment yet, none is missing.
+ *
+ * The server archives by itself only the histories that begin while it archives: a restore does not. Without them a restore
+ * does not know that the segments of one timeline follow those of another.
  */
 export async function findUnarchived(archive: string, cluster: string): Promise<Unarchived> {
   const timeline = await ownTimeline(cluster);
   // Read before the archive: what has left it meanwhile is there by then.
   const own = await withDirectoryIn(cluster, "pg_wal", (directory) => listWritten(directory, timeline));
-  const { segments } = await listArchive(archive);
+  const { segments, histories } = await listArchive(archive);
+  const kept = own.histories.filter((name) => !histories.includes(name));
   const archived = new Set(segments.filter((name) => timelineOf(name) === timeline));
-  const [first] = [...archived].sort();
-  const current = [...own].sort().at(-1);
-  if (first === undefined || current === undefined) return { kept: [], lost: [] };
-  const [kept, lost]: [string[], string[]] = [[], []];
+  const [[first], current] = [[...archived], own.segments.at(-1)];
+  if (first === undefined || current === undefined) return { kept, lost: [] };
+  const [written, lost] = [new Set(own.segments), [] as string[]];
   for (let number = segmentNumber(first); number < segmentNumber(current); number += 1n) {
     const name = segmentName(timeline, number);
-    if (!archived.has(name)) (own.has(name) ? kept : lost).push(name);
+    if (!archived.has(name)) (written.has(name) ? kept : lost).push(name);
   }
   return { kept, lost };
 }
 
-/** Not those that the server keeps to write them anew. */
-async function listWritten(directory: string, timeline: bigint): Promise<Set<string>> {
-  const written = new Set<string>();
-  for (const name of (await listArchive(directory)).segments) {
-    if (timelineOf(name) === timeline && (await headerOf(directory, name))?.isItsOwn) written.add(name);
+/** Without the segments that the server keeps to write them anew. */
+async function listWritten(
+  directory: string,
+  timeline: bigint,
+): Promise<{ readonly segments: readonly string[]; readonly histories: readonly string[] }> {
+  const { segments, histories } = await listArchive(directory);
+  const written: string[] = [];
+  for (const name of segments) {
+    if (timelineOf(name) === timeline && (await headerOf(directory, name))?.isItsOwn) written.push(name);
   }
-  return written;
+  return { segments: written, histories };
 }
 
-/** Has the server archive segments again that it has taken for archived. It must not run. */
+/** Has the server archive these, also those that it has taken for archived. It must not run. */
 export async function archiveAgain(names: readonly string[], cluster: string, user: ServerUser): Promise<void> {
-  const parameters = ["-ec", MARK_SEGMENTS, "sh", ...names];
+  const parameters = ["-ec", MARK_READY, "sh", ...names];
   const { succeeded, output } = await runProgram("/bin/sh", parameters, { directory: cluster, user });
-  if (!succeeded) throw new EmbeddedError(`segments of ${cluster}/pg_wal cannot be archived: ${lastLines(output, 2)}`);
+  if (!succeeded) throw new EmbeddedError(`${cluster}/pg_wal cannot be archived: ${lastLines(output, 2)}`);
 }
 
-const MARK_SEGMENTS = `for name do
+/** As PostgreSQL marks what is to be archived. */
+const MARK_READY = `for name do
   : >"pg_wal/archive_status/$name.ready"
   rm -f "pg_wal/archive_status/$name.done"
 done
