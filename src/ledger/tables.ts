@@ -309,12 +309,21 @@ export function inLockOrder<Of>(tables: ReadonlyMap<AnyStateTable, Of>): [AnySta
   return [...tables].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
 }
 
-/** Reads, and optionally locks, rows of any tables. Missing rows are left out. */
+/** How rows are read: as they are, locked until the transaction ends, or locked but for those that others hold. */
+export type ReadLock = "none" | "for update" | "for update skip locked";
+
+const LOCK_CLAUSES: Readonly<Record<ReadLock, string>> = {
+  none: "",
+  "for update": "for update of t",
+  "for update skip locked": "for update of t skip locked",
+};
+
+/** Reads, and optionally locks, rows of any tables. Missing rows are left out, and so are those that are skipped. */
 export async function readKeys(
   database: Queryable,
   keys: readonly Key[],
   slot: number,
-  lock: "none" | "for update",
+  lock: ReadLock,
 ): Promise<(Key & { readonly row: StateRow })[]> {
   const tables = new Map<AnyStateTable, Set<string>>();
   for (const { table, key } of keys) tables.set(table, (tables.get(table) ?? new Set()).add(key));
@@ -334,7 +343,7 @@ async function readRows<Row extends StateRow>(
   table: StateTable<Row>,
   keys: readonly string[],
   slot: number,
-  lock: "none" | "for update",
+  lock: ReadLock,
 ): Promise<Row[]> {
   const values = keys.map((key) => table.keyValues(key, slot));
   const names = table.keys.map((column) => column.name);
@@ -344,7 +353,7 @@ async function readRows<Row extends StateRow>(
        from ${table.name} t join unnest(${unnested.join(", ")}) as k(${names.join(", ")})
          on ${names.map((name) => `t.${name} = k.${name}`).join(" and ")}
       order by ${names.map((name) => `t.${name}`).join(", ")}
-      ${lock === "none" ? "" : "for update of t"}`,
+      ${LOCK_CLAUSES[lock]}`,
     table.keys.map((_, i) => values.map((value) => value[i])),
   );
   return records.map(table.read);

@@ -1,5 +1,6 @@
 /** How long a command may take, how many may wait, and what an amount may be. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { BOUNDS } from "../../src/ledger/writer/lane-options.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -222,7 +223,7 @@ test.each([
 });
 
 test("what waits for locks, is queued or is being committed is reported", async () => {
-  const { lane, fund } = await start({ bounds: { leaseMs: 600_000 } });
+  const { lane, fund } = await start({ bounds: { leaseMs: 600_000, lockTimeout: BOUNDS.lockTimeout } });
   const [a, b] = newProfiles(2);
   await fund([a, b], "100");
   const idle = { ...{ state: "running", slot: 1, depth: 0, toLock: 0, inFlight: 0 }, databaseAway: false };
@@ -239,14 +240,14 @@ test("what waits for locks, is queued or is being committed is reported", async 
 });
 
 /** By the statement, whichever connection it comes on. */
-test("what a batch waits for it waits for 3 seconds, and for 8 in all, under lock and without; its locks wait for a second", async () => {
-  const { lane, fund } = await start({});
+test("a batch waits for 50 ms for each lock, and for 8 seconds in all, under lock and without; its locks wait for a second", async () => {
+  const { lane, fund } = await start({ bounds: { lockTimeout: BOUNDS.lockTimeout } });
   const [a, b] = newProfiles(2);
   await fund([a, b], "100");
   await db.owner.rows(
     `create function as_bounded() returns trigger language plpgsql as $$
      begin
-       if current_setting('lock_timeout') <> '3s' or current_setting('statement_timeout') <> '8s' then
+       if current_setting('lock_timeout') <> '50ms' or current_setting('statement_timeout') <> '8s' then
          raise exception 'it waits % and %', current_setting('lock_timeout'), current_setting('statement_timeout');
        end if;
        if current_setting('application_name') <> 'parbook lane' and current_setting('idle_in_transaction_session_timeout') <> '1s' then

@@ -96,6 +96,7 @@ export function ledgerClock({ clock = systemClock, toleranceMs = 2_000, business
   return new DatabaseComparedClock(clock, { toleranceMs, ...(businessOffsetMs && { businessOffsetMs }) });
 }
 
+/** Its batches wait for rows that a test holds, and stay in flight, unless the test says otherwise. */
 export async function startLane(database: Database, options: TestLaneOptions = {}): Promise<TestLane> {
   const events: LaneEvent[] = [];
   const lane = new Lane({
@@ -103,7 +104,7 @@ export async function startLane(database: Database, options: TestLaneOptions = {
     clock: ledgerClock(options),
     holder: options.holder ?? newId(),
     log: (event) => events.push(event),
-    ...(options.bounds && { bounds: options.bounds }),
+    bounds: { lockTimeout: "3s", ...options.bounds },
   });
   await lane.start();
   const fund = async (profiles: readonly ProfileId[], amount: string): Promise<void> => {

@@ -40,9 +40,12 @@ export function isContention(error: Error, claims: readonly Claim[]): boolean {
   return ["40P01", "40001", LOCK_NOT_AVAILABLE, "57014", "25P03"].includes(sent.code);
 }
 
-/** Another process holds rows of a batch that is decided under lock: nothing was decided. */
+/** Another process holds rows of a batch that is decided under lock: it was not committed. */
 export class RowsHeld extends Error {
   override readonly name = "RowsHeld";
 }
 
-export const LOCK_NOT_AVAILABLE = "55P03";
+const LOCK_NOT_AVAILABLE = "55P03";
+
+/** The statement has waited for a lock as long as it may, and has done nothing. */
+export const isLockTimeout = (error: Error): boolean => serverError(error)?.code === LOCK_NOT_AVAILABLE;

@@ -277,6 +277,12 @@ function unchangedRow(table: AnyStateTable, key: string, row: StateRow): BatchRo
 
 const latest = (...times: Instant[]): Instant => Math.max(...times) as Instant;
 
+/** Of all rows that it writes or depends on. */
+export const keysOf = ({ states }: BatchContent): Key[] =>
+  states.flatMap(({ table, opened, changed, checked, seen }) =>
+    [...opened, ...changed, ...checked, ...seen].map((row) => ({ table, key: table.keyOf(row) })),
+  );
+
 /** The versions that the batch was decided on, by key name; 0 for a row that did not exist. */
 export function guardsOf(content: BatchContent): Map<string, bigint> {
   const guards = new Map<string, bigint>();

@@ -8,7 +8,7 @@ import type { Instant } from "../../std/clock.ts";
 import { LruCache } from "../../std/lru-cache.ts";
 import { type Claim, claimKey, type State } from "../decision.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "../tables.ts";
-import { Batch, type BatchContent } from "./batch.ts";
+import { Batch, type BatchContent, keysOf } from "./batch.ts";
 import type { LaneBounds } from "./lane-options.ts";
 import type { Decided, PendingCommand } from "./pending-command.ts";
 import { RowCache } from "./reading/row-cache.ts";
@@ -81,6 +81,12 @@ export class Decider {
   /** Drops rows that may have changed; those of others stay. */
   forget(keys: readonly Key[]): void {
     for (const { table, key } of keys) this.#cache.delete(table, key);
+  }
+
+  /** Drops all that a batch which has not committed was decided on, and what it made of that. */
+  undo({ content, decided }: DecidedBatch): void {
+    this.forget(keysOf(content));
+    for (const { pending } of decided) for (const claim of pending.claims) this.#claims.delete(claimKey(claim));
   }
 
   reset(): void {

@@ -1,8 +1,5 @@
 /** A batch that was sent and whose outcome is not known yet. */
-import type { Database } from "../../postgres/database.ts";
 import type { Claim } from "../decision.ts";
-import { type Key, keyName, readKeys } from "../tables.ts";
-import { guardsOf } from "./batch.ts";
 import { isConflict, isContention } from "./batch-conflicts.ts";
 import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch, LaneEvent } from "./lane-options.ts";
@@ -45,17 +42,5 @@ export function failed({ link: { slot, n }, decided }: InFlightBatch, error: Err
   };
 }
 
-/** Whether it is known not to have committed, and the session to go on. */
-export const isRefused = ({ decided }: InFlightBatch, error: Error): boolean => isConflict(error, claimsOf(decided));
-
-const claimsOf = (decided: InFlightBatch["decided"]): Claim[] => decided.flatMap(({ pending }) => pending.claims);
-
-/** The key names of rows whose version is not the one that was decided on: another process changed them. */
-export async function movedRows(database: Database, { content }: InFlightBatch, slot: number): Promise<string[]> {
-  const guards = guardsOf(content);
-  const keys = content.states.flatMap(({ table, opened, changed, checked, seen }) =>
-    [...opened, ...changed, ...checked, ...seen].map((row): Key => ({ table, key: table.keyOf(row) })),
-  );
-  const now = await readKeys(database, keys, slot, "none");
-  return now.filter((key) => guards.get(keyName(key)) !== key.row.version).map(keyName);
-}
+export const claimsOf = (decided: InFlightBatch["decided"]): Claim[] =>
+  decided.flatMap(({ pending }) => pending.claims);

@@ -5,6 +5,7 @@ import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import type { InFlightBatch } from "./in-flight-batch.ts";
+import type { LaneBounds, LaneOptions } from "./lane-options.ts";
 import { PreparedStatements } from "./prepared-statements.ts";
 import { type Statement, Statements } from "./statement.ts";
 
@@ -20,7 +21,6 @@ const SETTINGS: SessionSettings = {
   enable_mergejoin: "off",
   enable_bitmapscan: "off",
   jit: "off",
-  lock_timeout: "3s",
   statement_timeout: "8s",
   idle_in_transaction_session_timeout: "5s",
 };
@@ -30,14 +30,13 @@ const SETTINGS: SessionSettings = {
  * this one stands still, or its machine is lost, PostgreSQL ends the transaction after a second, and then it is decided
  * again.
  */
-export const LOCKING_SETTINGS = `select set_config('lock_timeout', '50ms', true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)`;
-
-/** Once its rows are locked. While they are waited for nothing else is decided, so that wait is short, and comes again. */
-export const WRITING_SETTINGS = "select set_config('lock_timeout', '3s', true)";
+export const LOCKING_SETTINGS =
+  "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)";
 
 export class LaneConnection {
   readonly #database: Database;
   readonly #clock: DatabaseComparedClock;
+  readonly #lockTimeout: string;
   readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
   #session: { readonly client: pg.Client; readonly prepared: PreparedStatements } | undefined;
@@ -48,9 +47,14 @@ export class LaneConnection {
    * @param onLost called when an open connection breaks, not when it is dropped or closed. Any warning breaks the
    * connection, so that no batch in flight on it counts as committed.
    */
-  constructor(database: Database, clock: DatabaseComparedClock, onLost: (warning?: string) => void) {
+  constructor(
+    { database, clock }: Pick<LaneOptions, "database" | "clock">,
+    { lockTimeout }: Pick<LaneBounds, "lockTimeout">,
+    onLost: (warning?: string) => void,
+  ) {
     this.#database = database;
     this.#clock = clock;
+    this.#lockTimeout = lockTimeout;
     this.#onLost = onLost;
   }
 
@@ -59,7 +63,8 @@ export class LaneConnection {
   }
 
   async open(): Promise<void> {
-    const client = await this.#database.connect({ pipeline: true, application_name: "parbook lane" }, SETTINGS);
+    const settings = { ...SETTINGS, lock_timeout: this.#lockTimeout };
+    const client = await this.#database.connect({ pipeline: true, application_name: "parbook lane" }, settings);
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
     // PostgreSQL warns, before it responds, when it did not wait for the standby to confirm a commit.
@@ -97,6 +102,11 @@ export class LaneConnection {
   statementOf({ content, link, decidedAt, deadline }: InFlightBatch): Statement {
     const times = { notBefore: this.#clock.notBefore(decidedAt), deadline: this.#clock.databaseTime(deadline) };
     return this.#statements.batch(content, link, times);
+  }
+
+  /** To be called first in a pooled transaction that writes a batch. */
+  async boundLocking(transaction: Queryable): Promise<void> {
+    await transaction.rows(LOCKING_SETTINGS, [this.#lockTimeout]);
   }
 
   /** Breaks the connection at once, whatever its state. */

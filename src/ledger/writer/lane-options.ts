@@ -28,6 +28,8 @@ export interface LaneBounds {
   /** How long after its arrival a command may still take effect. */
   readonly deadlineMs: number;
   readonly leaseMs: number;
+  /** How long a batch waits for each lock that another process holds, under lock and without. As PostgreSQL shows it. */
+  readonly lockTimeout: string;
   /** Bytes of rows kept in memory, and how many ref_ids. */
   readonly cachedBytes: number;
   readonly cachedRefIds: number;
@@ -42,6 +44,8 @@ export const BOUNDS: LaneBounds = {
   pendingPerCustomer: 2_000,
   deadlineMs: 10_000,
   leaseMs: LEASE_MS,
+  // Everybody's writes wait with it, and who holds a row will most likely change it, so that the batch is refused in the end.
+  lockTimeout: "50ms",
   cachedBytes: 256 * 2 ** 20,
   cachedRefIds: 200_000,
 };

@@ -19,13 +19,13 @@ import { pause } from "../../std/pause.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import { type Claim, type Command, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 import { type Key, readKeys } from "../tables.ts";
-import { isContention, LOCK_NOT_AVAILABLE, RowsHeld } from "./batch-conflicts.ts";
+import { isContention, isLockTimeout, RowsHeld } from "./batch-conflicts.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
 import { CommandQueue } from "./command-queue.ts";
 import { Decider } from "./decider.ts";
-import { committed, dispatch, dissolve, failed, type InFlightBatch, isRefused, movedRows } from "./in-flight-batch.ts";
-import { ignoreLaneClosed, LaneClosed, LaneConnection, LOCKING_SETTINGS, WRITING_SETTINGS } from "./lane-connection.ts";
+import { committed, dispatch, dissolve, failed, type InFlightBatch } from "./in-flight-batch.ts";
+import { ignoreLaneClosed, LaneClosed, LaneConnection } from "./lane-connection.ts";
 import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState, LIMITS } from "./lane-options.ts";
 import { LockQueue } from "./lock-queue.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
@@ -33,6 +33,7 @@ import type { PendingCommand } from "./pending-command.ts";
 import { MicroBatcher } from "./reading/micro-batcher.ts";
 import { readRows } from "./reading/read-rows.ts";
 import { RefIdLookup } from "./reading/ref-id-lookup.ts";
+import { contestedRows, type Refusal, refusalOf } from "./refusal.ts";
 import { Slot } from "./slot-chain.ts";
 
 export class Lane {
@@ -55,8 +56,6 @@ export class Lane {
   readonly #reads: MicroBatcher<PendingCommand>;
   readonly #queue = new CommandQueue();
   readonly #toLock: LockQueue;
-  /** Whether commands that must be locked are next. */
-  #isLockTurn = false;
   #inFlight: InFlightBatch[] = [];
   #pumpScheduled = false;
   #timers: NodeJS.Timeout[] = [];
@@ -69,7 +68,7 @@ export class Lane {
     this.#log = options.log;
     this.#observer = options;
     this.#bounds = { ...BOUNDS, ...options.bounds };
-    this.#connection = new LaneConnection(options.database, options.clock, (warning) => this.#connectionLost(warning));
+    this.#connection = new LaneConnection(options, this.#bounds, (warning) => this.#connectionLost(warning));
     this.#clockWatch = new ClockWatch(options.database, options.clock, options.log);
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
@@ -175,12 +174,11 @@ export class Lane {
     // Queued commands are decided when the clock is right again, if that is before their deadline.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
     const { batch, batchRows } = this.#bounds;
-    while (this.#inFlight.length < LIMITS.inFlight && !this.#isLockTurn) {
+    while (this.#inFlight.length < LIMITS.inFlight && !this.#toLock.isNext) {
       const some = this.#queue.take(batch, batchRows, this.#inFlight);
       if (some.length === 0) break;
       const taken = some.filter((pending) => this.#isInTime(pending));
       this.#dispatch(this.#toLock.divert(taken));
-      this.#isLockTurn = this.#toLock.size > 0;
     }
     if (this.#toLock.size > 0 && this.#inFlight.length === 0) this.#startLocking();
   }
@@ -219,7 +217,6 @@ export class Lane {
 
   #startLocking(): void {
     this.#state = "locking";
-    this.#isLockTurn = false;
     const work = this.#decideUnderLock(this.#toLock.take());
     this.#background = ignoreLaneClosed(work.then(() => this.#resume("locking")));
   }
@@ -260,10 +257,9 @@ export class Lane {
       const some = [...(await this.#refIds.lookUp(group.filter((pending) => this.#isInTime(pending))))];
       if (some.length === 0) return undefined;
       await this.#database.transaction(async (transaction) => {
-        await transaction.rows(LOCKING_SETTINGS);
+        await this.#connection.boundLocking(transaction);
         const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
-        await transaction.rows(WRITING_SETTINGS);
         await this.#refIds.rememberTaken(transaction, some);
         // Rows that were read without a lock may be older than the locked ones.
         this.#decider.forget(keys);
@@ -279,8 +275,10 @@ export class Lane {
       });
     } catch (error) {
       const lost: InFlightBatch | undefined = sent;
-      // Nothing was decided.
-      if (lost === undefined && serverError(asFault(error))?.code === LOCK_NOT_AVAILABLE) return new RowsHeld();
+      if (isLockTimeout(asFault(error))) {
+        if (lost !== undefined) this.#takeBack([lost]);
+        return new RowsHeld();
+      }
       const hasCommitted = lost !== undefined && (await this.#retryWhileAway(() => this.#slot.hasCommitted(lost.link)));
       // Only now, because the slot may have changed, and with it the house accounts.
       this.#decider.reset();
@@ -299,38 +297,43 @@ export class Lane {
   #onFailure(batch: InFlightBatch, error: Error): void {
     if (!this.#inFlight.includes(batch)) return;
     this.#log(failed(batch, error));
-    this.#recover(batch === this.#inFlight[0] && isRefused(batch, error));
+    this.#recover(batch === this.#inFlight[0] ? refusalOf(batch, error) : undefined);
   }
 
-  /** The only recovery path, whatever failed: resolve the batches in flight, clear the cache, decide again under lock. */
-  #recover(isFirstRefused = false): void {
+  /** The only recovery path, whatever failed: resolve the batches in flight, forget what they changed, decide again under lock. */
+  #recover(refusal?: Refusal): void {
     if (this.#state === "recovering" || this.#state === "closed") return;
     this.#state = "recovering";
-    this.#background = ignoreLaneClosed(this.#recoverAll(isFirstRefused));
+    this.#background = ignoreLaneClosed(this.#recoverAll(refusal));
   }
 
-  async #recoverAll(isFirstRefused: boolean): Promise<void> {
+  async #recoverAll(refusal: Refusal | undefined): Promise<void> {
     const batches = this.#inFlight;
     this.#inFlight = [];
     // Those behind the first are refused with it. During the round trips of a new session everybody's writes would wait.
-    const goesOn = isFirstRefused && (await this.#connection.isAnswered(LIMITS.inFlightMs));
-    if (goesOn) this.#slot.rewind(batches);
-    else this.#connection.drop();
+    const goesOn = refusal !== undefined && (await this.#connection.isAnswered(LIMITS.inFlightMs));
+    if (!goesOn) this.#connection.drop();
     const lost = goesOn ? batches : await this.#resolve(batches);
-    const again = lost.flatMap(dissolve);
+    const again = goesOn ? this.#takeBack(lost) : lost.flatMap(dissolve);
     await this.#retryWhileAway(async () => {
       if (!goesOn) await this.#slot.renewOrTake();
       // Rows that another process changed under the lost batch are likely to be changed again.
-      const moved = lost[0] === undefined ? [] : await movedRows(this.#database, lost[0], this.#slot.number);
-      this.#toLock.addContested(moved);
+      this.#toLock.addContested(await contestedRows(this.#database, lost[0], this.#slot.number, refusal));
       if (!this.#connection.isOpen) await this.#connection.open();
     });
-    this.#decider.reset();
+    if (!goesOn) this.#decider.reset();
     await this.#decideUnderLock(this.#toLock.divert(again));
     const all = batches.reduce((sum, { decided }) => sum + decided.length, 0);
     const counts = { committed: all - again.length, again: again.length, voided: goesOn ? 0 : lost.length };
     this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });
     this.#resume("recovering");
+  }
+
+  /** Batches that have not committed, for sure: their numbers are used again. @returns their commands */
+  #takeBack(batches: readonly InFlightBatch[]): PendingCommand[] {
+    this.#slot.rewind(batches);
+    for (const batch of batches) this.#decider.undo(batch);
+    return batches.flatMap(dissolve);
   }
 
   #resume(from: "locking" | "recovering"): void {

@@ -14,6 +14,7 @@ export class LockQueue {
   /** Rows that another process changed lately. Decided on as they are in memory, batches would be refused again. */
   readonly #contested: ExpiringSet;
   #atOnce: number = LIMITS.locking;
+  #othersHadTurn = false;
 
   constructor(clock: Clock) {
     this.#contested = new ExpiringSet(clock, LIMITS.contestedMs);
@@ -23,8 +24,14 @@ export class LockQueue {
     return this.#commands.size;
   }
 
-  /** Keeps those that must be locked. @returns the others */
+  /** Whether these are next, because a batch of others has had its turn. */
+  get isNext(): boolean {
+    return this.#othersHadTurn && this.size > 0;
+  }
+
+  /** Keeps those that must be locked. @returns the others, whose turn it is */
   divert(commands: readonly PendingCommand[]): readonly PendingCommand[] {
+    this.#othersHadTurn = true;
     const isToLock = commands.map((pending) => this.#mustLock(pending));
     this.push(commands.filter((_, i) => isToLock[i]));
     return commands.filter((_, i) => !isToLock[i]);
@@ -36,6 +43,7 @@ export class LockQueue {
 
   /** Those that are decided next, of each customer as many. `onLocked` or `onHeld` follows. */
   take(): PendingCommand[] {
+    this.#othersHadTurn = false;
     return this.#commands.take(this.#atOnce);
   }
 

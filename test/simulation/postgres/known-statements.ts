@@ -6,7 +6,8 @@ import { conversionTable } from "../../../src/conversions/conversion.ts";
 import { legalHoldTable } from "../../../src/customers/legal-holds/store.ts";
 import { profileTable } from "../../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../../src/ledger/tables.ts";
-import { LOCKING_SETTINGS, WRITING_SETTINGS } from "../../../src/ledger/writer/lane-connection.ts";
+import { LOCKING_SETTINGS } from "../../../src/ledger/writer/lane-connection.ts";
+import { LOOKING_SETTINGS } from "../../../src/ledger/writer/refusal.ts";
 import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../../src/postgres/durability.ts";
 import { HISTORY } from "../../../src/postgres/history.ts";
 import { must } from "../../../src/std/assert.ts";
@@ -33,8 +34,11 @@ const FOUND_BY_REF_IDS = `select ${columnsOf(transferTable, "t.")},
  where t.customer_id = $1 and t.ref_id = any($2::text[])`;
 
 const KNOWN: Readonly<Record<string, Statement>> = {
-  [LOCKING_SETTINGS]: () => [{ set_config: "1s" }],
-  [WRITING_SETTINGS]: () => [{ set_config: "3s" }],
+  [LOCKING_SETTINGS]: (run, [lockTimeout]) => {
+    run.boundLockWaits(Number.parseInt(String(lockTimeout), 10));
+    return [{ set_config: "1s" }];
+  },
+  [LOOKING_SETTINGS]: () => [{ set_config: "off" }],
   "select extract(epoch from clock_timestamp()) * 1000 as now": ({ now }) => [{ now: String(now) }],
 
   // postgres/leases.ts

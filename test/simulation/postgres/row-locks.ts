@@ -55,6 +55,16 @@ export class RowLocks {
     });
   }
 
+  /** Exclusively. @returns false when it is held, or waited for */
+  takeUnlessHeld(holder: Holder, name: string): boolean {
+    const lock: Lock = this.#locks.get(name) ?? { held: new Map(), line: [] };
+    if (lock.held.get(holder) === "exclusive") return true;
+    if (lock.line.length > 0 || !isFree(lock, holder, "exclusive")) return false;
+    this.#locks.set(name, lock);
+    this.#grant(lock, name, holder, "exclusive");
+    return true;
+  }
+
   /** Ends a wait, because the session ends. */
   breakOff(holder: Holder): void {
     if (holder.waitsFor !== undefined) this.#leave(holder, "57P01", "terminating connection");

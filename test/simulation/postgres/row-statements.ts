@@ -267,16 +267,17 @@ export function batchStatement(text: string): Statement | undefined {
 /** `readKeys`: rows by their keys, in the order of these, locked or not. */
 export function keysStatement(text: string): Statement | undefined {
   const match =
-    /^select ((?:t\.\w+, )+t\.version) from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+) order by [^()]+?( for update of t)?$/.exec(
+    /^select ((?:t\.\w+, )+t\.version) from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+) order by [^()]+?( for update of t( skip locked)?)?$/.exec(
       text,
     );
   if (match === null) return undefined;
-  const [, selected, table, source, condition, lock] = match as unknown as [
+  const [, selected, table, source, condition, lock, skips] = match as unknown as [
     string,
     string,
     string,
     string,
     string,
+    string?,
     string?,
   ];
   const columns = selected.split(", ").map((column) => column.slice("t.".length));
@@ -285,6 +286,7 @@ export function keysStatement(text: string): Statement | undefined {
     const found = joined.find(run, values).sort((a, b) => (a.key < b.key ? -1 : 1));
     const rows: Row[] = [];
     for (const met of found) {
+      if (skips !== undefined && !run.lockUnlessHeld(table, met.key)) continue;
       if (lock !== undefined) await run.lock(table, met.key, "exclusive");
       const row = lock === undefined ? met.seen : joined.again(run, values, met);
       if (row !== undefined) rows.push(Object.fromEntries(columns.map((column) => [column, row[column] ?? null])));

@@ -17,7 +17,7 @@ import {
   journal,
   type ProfileId,
 } from "../../../src/ledger/accounts.ts";
-import { addition, change, readKeys } from "../../../src/ledger/tables.ts";
+import { addition, change, type ReadLock, readKeys } from "../../../src/ledger/tables.ts";
 import { Batch } from "../../../src/ledger/writer/batch.ts";
 import { RowCache } from "../../../src/ledger/writer/reading/row-cache.ts";
 import { Slot } from "../../../src/ledger/writer/slot-chain.ts";
@@ -158,8 +158,12 @@ async function voiding(slot: number, n: number): Promise<Said> {
 const lease = (holder: string, ms: number): Promise<Said> =>
   firstOf((database) => takeLease(database, "slot/9", holder, ms));
 const heldBy = (fence: bigint): Lease => ({ name: "slot/9", holder: "a", fence });
-const lockProfile = (): Promise<Said> =>
-  firstOf((database) => readKeys(database, [accountKey(PROFILE, USD)], 1, "for update"));
+const lockRows = (lock: ReadLock = "for update"): Promise<Said> =>
+  firstOf((database) => readKeys(database, [accountKey(PROFILE, USD), accountKey(OTHER, USD)], 1, lock));
+
+/** As it is heard, after so many deposits. */
+const ofAccount = (profileId: ProfileId, times: number): string =>
+  `asset=USD at=${NOW} available=${times} coin=null custodian=null house=null last_deactivation=0 may_be_negative=null owner_id=${profileId} pending=0 trading=0 version=${times}`;
 
 /** A batch of slot 2 while one of slot 1, which changes the same account, is not yet committed. */
 const whileAnotherIsOpen = (first: Said, second: Said, end: Said | typeof END): Script => [
@@ -343,14 +347,31 @@ export const scripts: Readonly<Record<string, () => Promise<Expected>>> = {
       ["A", begin],
       ["A", deposit({ slot: 1, n: 1, had: 1 })],
       ["B", begin],
-      ["B", await lockProfile()],
+      ["B", await lockRows()],
       ["A", commit],
       ["B", commit],
     ],
     got: [
       ...["A got []", "A got []", "A got []", "B got []", "B waits", "A got [command=COMMIT]"],
-      `B got [asset=USD at=${NOW} available=2 coin=null custodian=null house=null last_deactivation=0 may_be_negative=null owner_id=${PROFILE} pending=0 trading=0 version=2]`,
+      `B got [${ofAccount(PROFILE, 2)}]`,
       "B got [command=COMMIT]",
+    ],
+  }),
+  "rows that another transaction holds are left out by who skips them": async () => ({
+    script: [
+      ["A", deposit({ slot: 1, n: 0 })],
+      ["A", deposit({ slot: 1, n: 1, profile: OTHER })],
+      ["A", begin],
+      ["A", deposit({ slot: 1, n: 2, had: 1 })],
+      ["B", await lockRows("for update skip locked")],
+      ["A", commit],
+      ["B", await lockRows("for update skip locked")],
+    ],
+    got: [
+      ...["A got []", "A got []", "A got []", "A got []"],
+      `B got [${ofAccount(OTHER, 1)}]`,
+      "A got [command=COMMIT]",
+      `B got [${ofAccount(PROFILE, 2)}; ${ofAccount(OTHER, 1)}]`,
     ],
   }),
   "a lease is one holder's until it ends": async () => ({

@@ -34,8 +34,7 @@ export const FAILURES = ["lost", "unheard", "late", "silent"] as const;
 const POOL = { lockMs: 10_000, idleInTransactionMs: 10_000 };
 const QUERY_TIMEOUT_MS = 20_000;
 /** As `LaneConnection` sets it for its own. */
-const LANE = { lockMs: 3_000, idleInTransactionMs: 5_000 };
-/** `LOCKING_SETTINGS`, for the pool's transactions that write a batch, is not distinguished: all waits there are long. */
+const LANE = { lockMs: 50, idleInTransactionMs: 5_000 };
 
 /** A statement as the lane's own connection is given it. */
 interface ClientStatement {

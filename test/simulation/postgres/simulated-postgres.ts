@@ -46,6 +46,8 @@ class Transaction implements Holder {
   readonly writes: Write[] = [];
   hasMessage = false;
   pages: Row[] = [];
+  /** Of the session, unless the transaction has its own. */
+  lockMs: number | undefined;
 
   get isWriting(): boolean {
     return this.hasMessage || this.writes.length > 0;
@@ -272,7 +274,7 @@ export class Session {
     this.#transaction ??= new Transaction();
     const transaction = this.#transaction;
     const { tables, time, locks, history } = this.#postgres;
-    const mostMs = this.#settings.lockMs;
+    const mostMs = transaction.lockMs ?? this.#settings.lockMs;
     return {
       tables,
       get now() {
@@ -282,6 +284,10 @@ export class Session {
       lock: async (table, key, mode) => {
         await locks.take(transaction, `${table}/${key}`, mode, mostMs);
         if (this.#isOver) throw serverFault("57P01", "terminating connection due to administrator command");
+      },
+      lockUnlessHeld: (table, key) => locks.takeUnlessHeld(transaction, `${table}/${key}`),
+      boundLockWaits: (ms) => {
+        transaction.lockMs = ms;
       },
       write: (table, row) => {
         checkRow(table, row);

@@ -1,0 +1,48 @@
+/** Batches of which it is known that another process was in the way: what it has changed, or holds still. */
+import type { Database } from "../../postgres/database.ts";
+import { type Key, keyName, readKeys } from "../tables.ts";
+import { guardsOf, keysOf } from "./batch.ts";
+import { isConflict, isLockTimeout } from "./batch-conflicts.ts";
+import { claimsOf, type InFlightBatch } from "./in-flight-batch.ts";
+
+export type Refusal = "changed" | "held";
+
+/** @returns why the batch is known not to have committed, and the session to go on; undefined when that is not known */
+export function refusalOf(batch: InFlightBatch, error: Error): Refusal | undefined {
+  if (isLockTimeout(error)) return "held";
+  return isConflict(error, claimsOf(batch.decided)) ? "changed" : undefined;
+}
+
+/**
+ * The key names of a lost batch's rows that another process has changed: their version is not the one that was decided on.
+ * After "held", of those that another process holds now, too.
+ */
+export async function contestedRows(
+  database: Database,
+  batch: InFlightBatch | undefined,
+  slot: number,
+  refusal: Refusal | undefined,
+): Promise<string[]> {
+  if (batch === undefined) return [];
+  const guards = guardsOf(batch.content);
+  const keys = keysOf(batch.content);
+  const found = await (refusal === "held" ? readUnheld(database, keys, slot) : readKeys(database, keys, slot, "none"));
+  const versions = new Map(found.map((key) => [keyName(key), key.row.version]));
+  return [...guards]
+    .filter(([name, guard]) => {
+      const version = versions.get(name);
+      // Not found: one that is held, or that the batch opens.
+      if (version === undefined) return refusal === "held" && guard !== 0n;
+      return version !== guard;
+    })
+    .map(([name]) => name);
+}
+
+const readUnheld = (database: Database, keys: readonly Key[], slot: number): ReturnType<typeof readKeys> =>
+  database.transaction(async (transaction) => {
+    await transaction.rows(LOOKING_SETTINGS);
+    return readKeys(transaction, keys, slot, "for update skip locked");
+  });
+
+/** A transaction that only locks would else wait until that is durable. */
+export const LOOKING_SETTINGS = "select set_config('synchronous_commit', 'off', true)";
