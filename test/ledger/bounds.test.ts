@@ -223,7 +223,7 @@ test.each([
 });
 
 test("what waits for locks, is queued or is being committed is reported", async () => {
-  const { lane, fund } = await start({ bounds: { leaseMs: 600_000, lockTimeout: BOUNDS.lockTimeout } });
+  const { lane, fund } = await start({ bounds: { leaseMs: 600_000, leastLockWaitMs: BOUNDS.leastLockWaitMs } });
   const [a, b] = newProfiles(2);
   await fund([a, b], "100");
   const idle = { ...{ state: "running", slot: 1, depth: 0, toLock: 0, inFlight: 0 }, databaseAway: false };
@@ -241,7 +241,7 @@ test("what waits for locks, is queued or is being committed is reported", async 
 
 /** By the statement, whichever connection it comes on. */
 test("a batch waits for 50 ms for each lock, and for 8 seconds in all, under lock and without; its locks wait for a second", async () => {
-  const { lane, fund } = await start({ bounds: { lockTimeout: BOUNDS.lockTimeout } });
+  const { lane, fund } = await start({ bounds: { leastLockWaitMs: BOUNDS.leastLockWaitMs } });
   const [a, b] = newProfiles(2);
   await fund([a, b], "100");
   await db.owner.rows(

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 beforeEach(async () => {
-  const bounds = { lockTimeout: BOUNDS.lockTimeout };
+  const bounds = { leastLockWaitMs: BOUNDS.leastLockWaitMs };
   ours = await startLane(db.database, { holder: "ours", bounds });
   theirs = await startLane(db.another(), { holder: "theirs", bounds });
 });

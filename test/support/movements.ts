@@ -104,7 +104,7 @@ export async function startLane(database: Database, options: TestLaneOptions = {
     clock: ledgerClock(options),
     holder: options.holder ?? newId(),
     log: (event) => events.push(event),
-    bounds: { lockTimeout: "3s", ...options.bounds },
+    bounds: { leastLockWaitMs: 3_000, ...options.bounds },
   });
   await lane.start();
   const fund = async (profiles: readonly ProfileId[], amount: string): Promise<void> => {

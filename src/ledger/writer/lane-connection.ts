@@ -6,6 +6,7 @@ import { must } from "../../std/assert.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import type { InFlightBatch } from "./in-flight-batch.ts";
 import type { LaneBounds, LaneOptions } from "./lane-options.ts";
+import { LockPatience } from "./lock-patience.ts";
 import { PreparedStatements } from "./prepared-statements.ts";
 import { type Statement, Statements } from "./statement.ts";
 
@@ -33,15 +34,18 @@ const SETTINGS: SessionSettings = {
 export const LOCKING_SETTINGS =
   "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)";
 
+export const LOCK_TIMEOUT = "select set_config('lock_timeout', $1, false)";
+
 export class LaneConnection {
   readonly #database: Database;
   readonly #clock: DatabaseComparedClock;
-  readonly #lockTimeout: string;
+  readonly #patience: LockPatience;
   readonly #onLost: (warning?: string) => void;
   readonly #statements = new Statements();
-  #session: { readonly client: pg.Client; readonly prepared: PreparedStatements } | undefined;
+  #session: { readonly client: pg.Client; readonly prepared: PreparedStatements; lockTimeout: string } | undefined;
   /** Settles when all that was sent so far has been answered, with success or failure. */
   #answered: Promise<unknown> = Promise.resolve();
+  #lastCommitMs = 0;
 
   /**
    * @param onLost called when an open connection breaks, not when it is dropped or closed. Any warning breaks the
@@ -49,12 +53,12 @@ export class LaneConnection {
    */
   constructor(
     { database, clock }: Pick<LaneOptions, "database" | "clock">,
-    { lockTimeout }: Pick<LaneBounds, "lockTimeout">,
+    { leastLockWaitMs }: Pick<LaneBounds, "leastLockWaitMs">,
     onLost: (warning?: string) => void,
   ) {
     this.#database = database;
     this.#clock = clock;
-    this.#lockTimeout = lockTimeout;
+    this.#patience = new LockPatience(leastLockWaitMs);
     this.#onLost = onLost;
   }
 
@@ -63,13 +67,14 @@ export class LaneConnection {
   }
 
   async open(): Promise<void> {
-    const settings = { ...SETTINGS, lock_timeout: this.#lockTimeout };
+    const lockTimeout = this.#patience.timeout;
+    const settings = { ...SETTINGS, lock_timeout: lockTimeout };
     const client = await this.#database.connect({ pipeline: true, application_name: "parbook lane" }, settings);
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
     // PostgreSQL warns, before it responds, when it did not wait for the standby to confirm a commit.
     client.on("notice", ({ message }) => this.#lost(client, message));
-    this.#session = { client, prepared: new PreparedStatements(client) };
+    this.#session = { client, prepared: new PreparedStatements(client), lockTimeout };
     try {
       await this.#clock.measure(() => timeOf(client), true);
     } catch (error) {
@@ -80,11 +85,20 @@ export class LaneConnection {
 
   /** Pipelines a batch behind those already sent. Resolves when it has committed. */
   async send(flight: InFlightBatch): Promise<void> {
-    const { client, prepared } = must(this.#session, "a running lane has its connection");
+    const session = must(this.#session, "a running lane has its connection");
+    const { client, prepared } = session;
+    if (session.lockTimeout !== this.#patience.timeout) {
+      session.lockTimeout = this.#patience.timeout;
+      // If this fails, the connection is lost, and the batch with it.
+      client.query({ text: LOCK_TIMEOUT, values: [session.lockTimeout] }).catch(() => undefined);
+    }
     const { name, ...statement } = this.statementOf(flight);
     const answer = client.query({ ...statement, name: prepared.nameOf(name) });
     this.#answered = answer.catch(() => undefined);
     await answer;
+    const now = performance.now();
+    this.#patience.observe(now - Math.max(flight.sentMs, this.#lastCommitMs));
+    this.#lastCommitMs = now;
   }
 
   /** Waits for the answers to all that was sent. @returns whether they have come and the connection is still open */
@@ -106,7 +120,7 @@ export class LaneConnection {
 
   /** To be called first in a pooled transaction that writes a batch. */
   async boundLocking(transaction: Queryable): Promise<void> {
-    await transaction.rows(LOCKING_SETTINGS, [this.#lockTimeout]);
+    await transaction.rows(LOCKING_SETTINGS, [this.#patience.timeout]);
   }
 
   /** Breaks the connection at once, whatever its state. */

@@ -28,8 +28,8 @@ export interface LaneBounds {
   /** How long after its arrival a command may still take effect. */
   readonly deadlineMs: number;
   readonly leaseMs: number;
-  /** How long a batch waits for each lock that another process holds, under lock and without. As PostgreSQL shows it. */
-  readonly lockTimeout: string;
+  /** How long a batch waits for each lock that another process holds, at least: see `LockPatience`. */
+  readonly leastLockWaitMs: number;
   /** Bytes of rows kept in memory, and how many ref_ids. */
   readonly cachedBytes: number;
   readonly cachedRefIds: number;
@@ -44,8 +44,7 @@ export const BOUNDS: LaneBounds = {
   pendingPerCustomer: 2_000,
   deadlineMs: 10_000,
   leaseMs: LEASE_MS,
-  // Everybody's writes wait with it, and who holds a row will most likely change it, so that the batch is refused in the end.
-  lockTimeout: "50ms",
+  leastLockWaitMs: 50,
   cachedBytes: 256 * 2 ** 20,
   cachedRefIds: 200_000,
 };

@@ -317,13 +317,13 @@ export class Lane {
     const again = goesOn ? this.#takeBack(lost) : lost.flatMap(dissolve);
     await this.#retryWhileAway(async () => {
       if (!goesOn) await this.#slot.renewOrTake();
-      // Rows that another process changed under the lost batch are likely to be changed again.
       this.#toLock.addContested(await contestedRows(this.#database, lost[0], this.#slot.number, refusal));
       if (!this.#connection.isOpen) await this.#connection.open();
     });
-    if (!goesOn) this.#decider.reset();
+    // Where one row was changed, others were. Where one is held, the rest of what is in memory is as it was.
+    if (!goesOn || refusal === "changed") this.#decider.reset();
     await this.#decideUnderLock(this.#toLock.divert(again));
-    const all = batches.reduce((sum, { decided }) => sum + decided.length, 0);
+    const all = batches.flatMap(({ decided }) => decided).length;
     const counts = { committed: all - again.length, again: again.length, voided: goesOn ? 0 : lost.length };
     this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });
     this.#resume("recovering");

@@ -15,7 +15,7 @@ export function refusalOf(batch: InFlightBatch, error: Error): Refusal | undefin
 
 /**
  * The key names of a lost batch's rows that another process has changed: their version is not the one that was decided on.
- * After "held", of those that another process holds now, too.
+ * After "held", of those that another process holds now, too. They are likely to be changed again.
  */
 export async function contestedRows(
   database: Database,

@@ -6,7 +6,7 @@ import { conversionTable } from "../../../src/conversions/conversion.ts";
 import { legalHoldTable } from "../../../src/customers/legal-holds/store.ts";
 import { profileTable } from "../../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../../src/ledger/tables.ts";
-import { LOCKING_SETTINGS } from "../../../src/ledger/writer/lane-connection.ts";
+import { LOCK_TIMEOUT, LOCKING_SETTINGS } from "../../../src/ledger/writer/lane-connection.ts";
 import { LOOKING_SETTINGS } from "../../../src/ledger/writer/refusal.ts";
 import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../../src/postgres/durability.ts";
 import { HISTORY } from "../../../src/postgres/history.ts";
@@ -33,10 +33,17 @@ const FOUND_BY_REF_IDS = `select ${columnsOf(transferTable, "t.")},
   from transfer t left join external_transfer e on t.has_steps and e.customer_id = t.customer_id and e.id = t.id
  where t.customer_id = $1 and t.ref_id = any($2::text[])`;
 
+/** Of a time as PostgreSQL shows it. */
+const msOf = (shown: string): number => Number.parseInt(shown, 10) * (shown.endsWith("ms") ? 1 : 1_000);
+
 const KNOWN: Readonly<Record<string, Statement>> = {
   [LOCKING_SETTINGS]: (run, [lockTimeout]) => {
-    run.boundLockWaits(Number.parseInt(String(lockTimeout), 10));
+    run.boundLockWaits(msOf(String(lockTimeout)), "of the transaction");
     return [{ set_config: "1s" }];
+  },
+  [LOCK_TIMEOUT]: (run, [lockTimeout]) => {
+    run.boundLockWaits(msOf(String(lockTimeout)), "of the session");
+    return [{ set_config: String(lockTimeout) }];
   },
   [LOOKING_SETTINGS]: () => [{ set_config: "off" }],
   "select extract(epoch from clock_timestamp()) * 1000 as now": ({ now }) => [{ now: String(now) }],

@@ -136,6 +136,7 @@ interface Message {
 export class Session {
   readonly #postgres: SimulatedPostgres;
   readonly #settings: SessionSettings;
+  #lockMs: number;
   readonly #line: Message[] = [];
   #transaction: Transaction | undefined;
   /** In an explicit transaction, after a failure: only its end is accepted. */
@@ -154,6 +155,7 @@ export class Session {
   constructor(postgres: SimulatedPostgres, settings: SessionSettings) {
     this.#postgres = postgres;
     this.#settings = settings;
+    this.#lockMs = settings.lockMs;
     postgres.sessions.add(this);
   }
 
@@ -274,7 +276,7 @@ export class Session {
     this.#transaction ??= new Transaction();
     const transaction = this.#transaction;
     const { tables, time, locks, history } = this.#postgres;
-    const mostMs = transaction.lockMs ?? this.#settings.lockMs;
+    const mostMs = transaction.lockMs ?? this.#lockMs;
     return {
       tables,
       get now() {
@@ -286,8 +288,9 @@ export class Session {
         if (this.#isOver) throw serverFault("57P01", "terminating connection due to administrator command");
       },
       lockUnlessHeld: (table, key) => locks.takeUnlessHeld(transaction, `${table}/${key}`),
-      boundLockWaits: (ms) => {
-        transaction.lockMs = ms;
+      boundLockWaits: (ms, whose) => {
+        if (whose === "of the session") this.#lockMs = ms;
+        else transaction.lockMs = ms;
       },
       write: (table, row) => {
         checkRow(table, row);

@@ -13,8 +13,7 @@ export interface Run {
   lock(table: string, key: string, mode: LockMode): Promise<void>;
   /** `skip locked`. @returns false when another transaction holds it */
   lockUnlessHeld(table: string, key: string): boolean;
-  /** For the transaction. */
-  boundLockWaits(mostMs: number): void;
+  boundLockWaits(mostMs: number, whose: "of the transaction" | "of the session"): void;
   write(table: string, row: Row): void;
   remove(table: string, row: Row): void;
   /** Commits after everything that it has seen, although it changes no row. `alone`: one such transaction at a time. */
