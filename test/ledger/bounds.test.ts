@@ -264,6 +264,37 @@ test("a batch waits for 50 ms for each lock, and for 8 seconds in all, under loc
   expect(ours.events).toEqual([]);
 });
 
+test("once commits take long, a batch waits for locks as long as two of them, under lock and without", async () => {
+  const { lane, fund } = await start({ bounds: { leastLockWaitMs: BOUNDS.leastLockWaitMs } });
+  const [a, b] = newProfiles(2);
+  await fund([a, b], "100");
+  await db.owner.rows("create table waits (place serial, application text, lock_timeout text)");
+  await db.owner.rows("grant all on waits, waits_place_seq to public");
+  await db.owner.rows(
+    `create function slow() returns trigger language plpgsql as $$
+     begin
+       perform pg_sleep(0.15);
+       insert into waits (application, lock_timeout)
+         values (current_setting('application_name'), current_setting('lock_timeout'));
+       return new;
+     end $$`,
+  );
+  await db.owner.rows("create trigger slow before insert on batch for each row execute function slow()");
+  const send = (lock?: true) =>
+    untilTold(lane.execute(movement({ from: a, to: b, amount: "1", ...(lock && { lock }) })));
+  const last = async () =>
+    (await db.owner.rows("select application = 'parbook lane' as own, lock_timeout from waits order by place desc"))[0];
+  expect(await send(true)).toBe("done");
+  expect(await last()).toEqual({ own: false, lock_timeout: "50ms" });
+  // Those under lock count, too: all that concerns a row may be decided so.
+  for (let i = 0; i < 9; i += 1) expect(await send(true)).toBe("done");
+  // Longer on a busy machine.
+  const longer = expect.stringMatching(/^(400|800|1600)ms$/);
+  expect(await last()).toEqual({ own: false, lock_timeout: longer });
+  expect(await send()).toBe("done");
+  expect(await last()).toEqual({ own: true, lock_timeout: longer });
+});
+
 test("a command that other work gets in the way of again and again fails as unavailable after five attempts", async () => {
   const { lane, fund } = await start({});
   const [a, b] = newProfiles(2);

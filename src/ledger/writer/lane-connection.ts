@@ -92,12 +92,22 @@ export class LaneConnection {
       // If this fails, the connection is lost, and the batch with it.
       client.query({ text: LOCK_TIMEOUT, values: [session.lockTimeout] }).catch(() => undefined);
     }
-    const { name, ...statement } = this.statementOf(flight);
+    const { name, ...statement } = this.#statementOf(flight);
     const answer = client.query({ ...statement, name: prepared.nameOf(name) });
     this.#answered = answer.catch(() => undefined);
     await answer;
+  }
+
+  /** In a pooled transaction, of which `boundLocking` was the first statement. */
+  async sendIn(transaction: Queryable, flight: InFlightBatch): Promise<void> {
+    const { text, values } = this.#statementOf(flight);
+    await transaction.rows(text, values);
+  }
+
+  /** That a batch has committed, by either way: how long that takes is how long the next ones wait for locks. */
+  noteCommit({ sentMs }: InFlightBatch): void {
     const now = performance.now();
-    this.#patience.observe(now - Math.max(flight.sentMs, this.#lastCommitMs));
+    this.#patience.observe(now - Math.max(sentMs, this.#lastCommitMs));
     this.#lastCommitMs = now;
   }
 
@@ -113,7 +123,7 @@ export class LaneConnection {
   }
 
   /** The statement that commits a batch, here or in a transaction. Its time bounds are checked by the database's clock. */
-  statementOf({ content, link, decidedAt, deadline }: InFlightBatch): Statement {
+  #statementOf({ content, link, decidedAt, deadline }: InFlightBatch): Statement {
     const times = { notBefore: this.#clock.notBefore(decidedAt), deadline: this.#clock.databaseTime(deadline) };
     return this.#statements.batch(content, link, times);
   }

@@ -206,6 +206,7 @@ export class Lane {
   }
 
   #committed(batch: InFlightBatch): void {
+    this.#connection.noteCommit(batch);
     this.#observer.onCommitted?.(committed(batch));
     dissolve(batch);
     const others = report(batch.decided);
@@ -270,8 +271,7 @@ export class Lane {
         for (const { pending, error } of decisions.failed) this.#fail(pending, error);
         if (decisions.batch === undefined) return;
         sent = dispatch(decisions.batch, this.#slot.next(decisions.batch.content.digest));
-        const statement = this.#connection.statementOf(sent);
-        await transaction.rows(statement.text, statement.values);
+        await this.#connection.sendIn(transaction, sent);
       });
     } catch (error) {
       const lost: InFlightBatch | undefined = sent;
