@@ -10,7 +10,7 @@ import { type Claim, claimKey, type State } from "../decision.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "../tables.ts";
 import { Batch, type BatchContent, keysOf } from "./batch.ts";
 import type { LaneBounds } from "./lane-options.ts";
-import type { Decided, PendingCommand } from "./pending-command.ts";
+import { claimsOf, type Decided, type PendingCommand } from "./pending-command.ts";
 import { RowCache } from "./reading/row-cache.ts";
 
 export interface DecidedBatch {
@@ -86,7 +86,7 @@ export class Decider {
   /** Drops all that a batch which has not committed was decided on, and what it made of that. */
   undo({ content, decided }: DecidedBatch): void {
     this.forget(keysOf(content));
-    for (const { pending } of decided) for (const claim of pending.claims) this.#claims.delete(claimKey(claim));
+    for (const claim of claimsOf(decided)) this.#claims.delete(claimKey(claim));
   }
 
   reset(): void {

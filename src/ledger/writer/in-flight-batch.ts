@@ -1,9 +1,8 @@
 /** A batch that was sent and whose outcome is not known yet. */
-import type { Claim } from "../decision.ts";
 import { isConflict, isContention } from "./batch-conflicts.ts";
 import type { DecidedBatch } from "./decider.ts";
 import type { CommittedBatch, LaneEvent } from "./lane-options.ts";
-import type { PendingCommand } from "./pending-command.ts";
+import { claimsOf, type PendingCommand } from "./pending-command.ts";
 import type { Link } from "./slot-chain.ts";
 
 export interface InFlightBatch extends DecidedBatch {
@@ -41,6 +40,3 @@ export function failed({ link: { slot, n }, decided }: InFlightBatch, error: Err
     isContention: isContention(error, claims) || isConflict(error, claims),
   };
 }
-
-export const claimsOf = (decided: InFlightBatch["decided"]): Claim[] =>
-  decided.flatMap(({ pending }) => pending.claims);

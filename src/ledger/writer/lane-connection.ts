@@ -34,6 +34,7 @@ const SETTINGS: SessionSettings = {
 export const LOCKING_SETTINGS =
   "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)";
 
+/** For the batches that follow on the lane's own connection. */
 export const LOCK_TIMEOUT = "select set_config('lock_timeout', $1, false)";
 
 export class LaneConnection {
@@ -87,10 +88,11 @@ export class LaneConnection {
   async send(flight: InFlightBatch): Promise<void> {
     const session = must(this.#session, "a running lane has its connection");
     const { client, prepared } = session;
-    if (session.lockTimeout !== this.#patience.timeout) {
-      session.lockTimeout = this.#patience.timeout;
+    const lockTimeout = this.#patience.timeout;
+    if (session.lockTimeout !== lockTimeout) {
+      session.lockTimeout = lockTimeout;
       // If this fails, the connection is lost, and the batch with it.
-      client.query({ text: LOCK_TIMEOUT, values: [session.lockTimeout] }).catch(() => undefined);
+      client.query({ text: LOCK_TIMEOUT, values: [lockTimeout] }).catch(() => undefined);
     }
     const { name, ...statement } = this.#statementOf(flight);
     const answer = client.query({ ...statement, name: prepared.nameOf(name) });

@@ -8,7 +8,7 @@
  *   running     batches are decided on the rows in memory and dispatched; up to two are in flight on one connection.
  *   locking     no batch is in flight; commands whose rows must be locked first are being decided.
  *   recovering  a batch failed, or its outcome is unknown. Nothing is decided until the outcome of every in-flight
- *               batch is known; then the cache is cleared.
+ *               batch is known; then what may be out of date is forgotten.
  *
  *   closed -> running <-> locking, running -> recovering -> running, running -> closed
  */

@@ -97,3 +97,5 @@ export interface Decided {
 export interface Taken {
   readonly kind: "taken";
 }
+
+export const claimsOf = (decided: readonly Decided[]): Claim[] => decided.flatMap(({ pending }) => pending.claims);

@@ -3,7 +3,8 @@ import type { Database } from "../../postgres/database.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { guardsOf, keysOf } from "./batch.ts";
 import { isConflict, isLockTimeout } from "./batch-conflicts.ts";
-import { claimsOf, type InFlightBatch } from "./in-flight-batch.ts";
+import type { InFlightBatch } from "./in-flight-batch.ts";
+import { claimsOf } from "./pending-command.ts";
 
 export type Refusal = "changed" | "held";
 

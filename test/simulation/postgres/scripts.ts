@@ -161,7 +161,7 @@ const heldBy = (fence: bigint): Lease => ({ name: "slot/9", holder: "a", fence }
 const lockRows = (lock: ReadLock = "for update"): Promise<Said> =>
   firstOf((database) => readKeys(database, [accountKey(PROFILE, USD), accountKey(OTHER, USD)], 1, lock));
 
-/** As it is heard, after so many deposits. */
+/** How an answer shows a profile's account after this many deposits. */
 const ofAccount = (profileId: ProfileId, times: number): string =>
   `asset=USD at=${NOW} available=${times} coin=null custodian=null house=null last_deactivation=0 may_be_negative=null owner_id=${profileId} pending=0 trading=0 version=${times}`;
 
