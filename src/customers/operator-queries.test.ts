@@ -132,7 +132,13 @@ test("customers and profiles are found by their own names and ids, among others"
     // It is there, whatever it is called.
     { customer: CUSTOMER, nickname: "mine", id: mine as string, isById: true },
   ];
-  const wanted = { clients: ["of another", "nobody"], profiles: [others as string], customers: named, nicknames };
+  const wanted = {
+    clients: ["of another", "nobody"],
+    profiles: [others as string],
+    customers: named,
+    nicknames,
+    balances: [],
+  };
   expect(await findOwners(database, wanted)).toEqual({
     clients: new Map([["of another", OTHER]]),
     profiles: new Map([[others, OTHER]]),
@@ -141,10 +147,10 @@ test("customers and profiles are found by their own names and ids, among others"
     nicknames: new Map([[fresh, mine]]),
     lookalikes: new Map(),
     variants: new Map(),
-    dropped: new Map(),
+    openings: [],
   });
   // Its id follows from a name that another one has by now.
-  const nobody = { clients: [], profiles: [], nicknames: [] };
+  const nobody = { clients: [], profiles: [], nicknames: [], balances: [] };
   const taken = async (isByName: boolean) =>
     (await findOwners(database, { ...nobody, customers: [{ id: CUSTOMER, name: "customer 2", isByName }] })).names;
   expect(await taken(true)).toEqual(new Map([["customer 2", OTHER]]));

@@ -1,6 +1,7 @@
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
+import { findSuspectOpenings, type NamedBalance, type SuspectOpening } from "./opening-balances.ts";
 
 export interface Customer {
   readonly id: CustomerId;
@@ -79,6 +80,7 @@ export interface Named {
     readonly id: string;
     readonly isById: boolean;
   }[];
+  readonly balances: readonly NamedBalance[];
 }
 
 /** Whose these are, of those that exist. */
@@ -98,15 +100,8 @@ export interface Owners {
    * ligatures, and that the file does not name itself.
    */
   readonly variants: ReadonlyMap<string, string>;
-  /**
-   * By the ids that follow from the names of new customers and profiles: one with an opening balance, of the same customer if it is
-   * a profile, that the file no longer names.
-   */
-  readonly dropped: ReadonlyMap<string, string>;
+  readonly openings: readonly SuspectOpening[];
 }
-
-/** SQL: the profile of an opening balance (`openingOf`). */
-const OPENED_PROFILE = "split_part(opened.ref_id, '/', 1)::uuid";
 
 /** SQL: equal for names that a person may take for the same. */
 const likenessOf = (name: string): string => `lower(normalize(${name}, nfkc))`;
@@ -119,7 +114,7 @@ const isNamed = (customer: string, profile: string): string =>
 
 /** An earlier version stored the names of bootstrap files as they were written: they are compared in the form NFC. */
 export async function findOwners(database: Queryable, named: Named): Promise<Owners> {
-  const { clients, profiles, customers, nicknames } = named;
+  const { clients, profiles, customers, nicknames, balances } = named;
   const rows = await database.rows<{ kind: string; id: string; owner: string }>(
     `with named as (select * from unnest($3::uuid[], $4::text[], $5::boolean[]) as n(id, name, is_by_name)),
      new_by_name as (select * from named where is_by_name and not exists (select from customer where id = named.id)),
@@ -161,21 +156,7 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
      union all
      select 'variant', n.id::text, taken.id
        from new_by_name as n join customer taken on ${likenessOf("taken.name")} = ${likenessOf("n.name")}
-      where taken.id <> all($3::uuid[])
-     union all
-     (select distinct on (w.id) 'dropped', w.id::text, ${OPENED_PROFILE}
-        from new_nickname as w join claim opened on (opened.customer_id, opened.kind) = (w.customer_id, 'opening')
-       where not w.is_by_id
-         and not ${isNamed("w.customer_id", OPENED_PROFILE)}
-       order by w.id, opened.ref_id)
-     union all
-     select 'dropped', n.id::text, dropped.id
-       from new_by_name as n
-            cross join lateral (
-                  select id from customer c
-                   where c.id <> all($3::uuid[])
-                     and exists (select from claim where (customer_id, kind) = (c.id, 'opening'))
-                   order by created_at, id limit 1) as dropped`,
+      where taken.id <> all($3::uuid[])`,
     [
       ...[clients, profiles, customers.map(({ id }) => id), customers.map(({ name }) => name)],
       customers.map(({ isByName }) => isByName),
@@ -193,6 +174,6 @@ export async function findOwners(database: Queryable, named: Named): Promise<Own
     nicknames: ownersOf("nickname"),
     lookalikes: ownersOf("lookalike"),
     variants: ownersOf("variant"),
-    dropped: ownersOf("dropped"),
+    openings: await findSuspectOpenings(database, balances),
   };
 }

@@ -95,3 +95,11 @@ export async function hasLease(database: Queryable, { name, holder, fence }: Lea
   );
   return rows.length === 1;
 }
+
+/** A lock of one transaction, until it ends. @returns false while another transaction has it */
+export async function tryTurn(transaction: Queryable, name: string): Promise<boolean> {
+  const [row] = await transaction.rows<{ taken: boolean }>("select pg_try_advisory_xact_lock(hashtext($1)) as taken", [
+    `parbook ${name}`,
+  ]);
+  return row?.taken === true;
+}

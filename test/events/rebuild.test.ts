@@ -90,20 +90,45 @@ test("a publisher that was at work stops, and goes on behind what was rebuilt", 
   expect(await (await openMaker(db.database))()).toMatchObject({ number: 5n, events: 2 });
 });
 
+/** A database to whose rebuild something happens before it removes the old events. */
+function disturbedBy(happens: () => Promise<unknown>): Database {
+  const disturbed: Pick<Database, "commits" | "transaction"> = {
+    commits: db.database.commits,
+    transaction: (work, limit) =>
+      db.database.transaction(async (transaction) => {
+        const rows = async (text: string, values?: unknown[]) => {
+          if (text.startsWith("delete from event")) await happens();
+          return transaction.rows(text, values);
+        };
+        return work(Object.assign(Object.create(transaction), { rows }));
+      }, limit),
+  };
+  return disturbed as Database;
+}
+
+const failureOf = (rebuild: Promise<unknown>) => rebuild.catch((error: unknown) => error);
+
 test("if another process has taken the lease meanwhile nothing is changed", async () => {
-  const { database } = db;
   await db.owner.rows("delete from event where cut = 3");
   const damaged = await stored();
-  const robbed: Pick<Database, "commits" | "transaction"> = {
-    commits: database.commits,
-    transaction: async (...work) => {
-      await db.owner.rows("update lease set holder = 'another', fence = fence + 1 where name = 'events'");
-      return database.transaction(...work);
-    },
-  };
-  const failed = await rebuildEvents(robbed as Database, "operator").catch((error: unknown) => error);
+  const robbed = disturbedBy(() =>
+    db.owner.rows("update lease set holder = 'another', fence = fence + 1 where name = 'events'"),
+  );
+  const failed = await failureOf(rebuildEvents(robbed, "operator"));
   expect(failed).toEqual(new RebuildFailed("another process has begun to publish events: try again"));
   expect(await stored()).toEqual(damaged);
+});
+
+test("while events are being rebuilt another rebuild is rejected, and the first goes on", async () => {
+  const before = await stored();
+  await db.owner.rows("delete from event where cut = 3");
+  let second: unknown;
+  const disturbed = disturbedBy(async () => {
+    second = await failureOf(rebuildEvents(db.another(), "another operator"));
+  });
+  expect(await rebuildEvents(disturbed, "operator")).toMatchObject({ cuts: 4 });
+  expect(second).toEqual(new RebuildFailed("the events are being rebuilt already: let that end"));
+  expect(await stored()).toEqual(before);
 });
 
 test.each([

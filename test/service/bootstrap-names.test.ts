@@ -160,45 +160,97 @@ test("a file with names that are almost the same is applied to its end after a s
   await service.close();
 });
 
-test("in production a name that is new in a bootstrap file gets no opening balance while one that had one is gone from it", async () => {
-  const desk = { nickname: "desk", balances: { USD: "5" } };
-  const till = { nickname: "till", balances: { USD: "1" } };
-  const acme = { name: "Acme", profiles: [desk, till] };
-  const service = await startTestService({ bootstrap: bootstrapFile({ customers: [acme] }) });
+/** A running service with what Acme had when it began, and Beta. */
+async function startWithBalances() {
+  const acme = {
+    name: "Acme",
+    profiles: [
+      { nickname: "treasury", balances: { USD: "5" } },
+      { nickname: "ops", balances: { USDG: "1" } },
+    ],
+  };
+  const beta = { name: "Beta", profiles: [{ nickname: "main" }] };
+  const service = await startTestService({ bootstrap: bootstrapFile({ customers: [acme, beta] }) });
   const apply = async (customers: object[], mode: "sandbox" | "production" = "production") =>
     applyBootstrap(partsOf(service, mode), await readBootstrapFile(bootstrapFile({ customers })));
   const balances = async () => {
-    const rows = await service.db.owner.rows<{ available: string }>(
-      "select available from account where house is null and asset = 'USD' order by available",
+    const rows = await service.db.owner.rows<{ text: string }>(
+      "select available || ' ' || asset as text from account where house is null and available > 0 order by asset, available",
     );
-    return rows.map(({ available }) => available).join(" ");
+    return rows.map(({ text }) => text).join(", ");
   };
-  const customerId = idOf("customer", "Acme");
-  const gone = (id: string) =>
-    `${id} has an opening balance and is no longer in the file: give the entry that id, or one of its own if it is another`;
-  const renamed = { ...desk, nickname: "front desk" };
-  const deskId = idOf("profile", customerId, "desk");
-  await expect(apply([{ ...acme, profiles: [renamed, till] }])).rejects.toThrow(
-    `the bootstrap file cannot be applied:\n  profile "front desk": ${gone(deskId)}`,
+  return { service, acme, beta, apply, balances, customerId: idOf("customer", "Acme") };
+}
+
+/** What is said of a balance that is gone from the file. */
+const gone = (nickname: string, asset: string, lost: { asset: string; profile: string }, choice: string) =>
+  `the bootstrap file cannot be applied:\n  profile "${nickname}": ${asset} would be deposited, and the opening balance of ${lost.asset} of profile ${lost.profile}, which was, is no longer in the file: ${choice}`;
+const OTHERWISE = 'put that back, if only as "0", or give this entry an id of its own';
+
+test("in production no opening balance is made for a new name while one that was made is gone from the file", async () => {
+  const { service, acme, beta, apply, balances, customerId } = await startWithBalances();
+  const [treasury, ops] = acme.profiles;
+  const usd = { asset: "USD", profile: idOf("profile", customerId, "treasury") };
+  const renamed = { ...treasury, nickname: "front desk" };
+  await expect(apply([{ ...acme, profiles: [renamed, ops] }])).rejects.toThrow(
+    gone("front desk", "USD", usd, `if this is that profile, give it that id; if not, ${OTHERWISE}`),
   );
-  await expect(apply([{ ...acme, name: "Acme Ltd" }])).rejects.toThrow(
-    `the bootstrap file cannot be applied:\n  customer "Acme Ltd": ${gone(customerId)}`,
+  const ltd = { ...acme, name: "Acme Ltd" };
+  // Of each of its balances, and of one that is gone.
+  const itself = `if its customer is ${customerId}, give it that id; if not, ${OTHERWISE}`;
+  const first = [usd, { asset: "USDG", profile: idOf("profile", customerId, "ops") }].sort((a, b) =>
+    a.profile < b.profile ? -1 : 1,
+  )[0] as typeof usd;
+  const [, ...lines] = gone("ops", "USDG", first, itself).split("\n");
+  await expect(apply([ltd, beta])).rejects.toThrow([gone("treasury", "USD", first, itself), ...lines].join("\n"));
+  const moved = [
+    { ...acme, profiles: [ops] },
+    { ...beta, profiles: [treasury] },
+  ];
+  await expect(apply(moved)).rejects.toThrow(gone("treasury", "USD", usd, OTHERWISE));
+  expect(await balances()).toBe("5 USD, 1 USDG");
+  await apply([{ ...acme, profiles: [{ ...renamed, id: usd.profile }, ops] }]);
+  await apply([{ ...ltd, id: customerId }]);
+  // Nothing is deposited again, or nothing is gone.
+  await apply([{ ...acme, profiles: [{ nickname: "empty" }, ops] }]);
+  await apply([{ name: "Elm", profiles: [{ nickname: "desk", balances: { USD: "0" } }] }]);
+  expect(await balances()).toBe("5 USD, 1 USDG");
+  const oak = { name: "Oak", profiles: [{ nickname: "desk", balances: { USD: "7" } }] };
+  await apply([acme, oak]);
+  await apply([{ ...acme, profiles: [{ ...renamed, id: PROFILE, balances: { USD: "8" } }] }]);
+  await apply([{ name: "Yew", id: CUSTOMER, profiles: [{ ...treasury, balances: { USD: "9" } }] }]);
+  expect(await balances()).toBe("5 USD, 7 USD, 8 USD, 9 USD, 1 USDG");
+  await apply([{ name: "Ash", profiles: [{ ...treasury, balances: { USD: "10" } }] }], "sandbox");
+  expect(await balances()).toBe("5 USD, 7 USD, 8 USD, 9 USD, 10 USD, 1 USDG");
+  await expectBooksBalance(service.db.owner);
+  await service.close();
+});
+
+test("in production no opening balance is made for an existing profile while one that was made is gone from the file", async () => {
+  const { service, acme, beta, apply, balances, customerId } = await startWithBalances();
+  const [treasury, ops] = acme.profiles;
+  const usd = { asset: "USD", profile: idOf("profile", customerId, "treasury") };
+  const usdg = { asset: "USDG", profile: idOf("profile", customerId, "ops") };
+  const choice = 'put that back, if only as "0", or use parbook deposit';
+  const of = (...profiles: object[]) => apply([{ ...acme, profiles }, beta]);
+  // Its asset is corrected.
+  const corrected = { nickname: "ops", balances: { USDP: "1" } };
+  await expect(of(treasury as object, corrected)).rejects.toThrow(gone("ops", "USDP", usdg, choice));
+  // It is moved, to another or to that of the customer itself.
+  const both = { nickname: "ops", balances: { USD: "5", USDG: "1" } };
+  await expect(of({ nickname: "treasury" }, both)).rejects.toThrow(gone("ops", "USD", usd, choice));
+  const own = { nickname: "default", balances: { USD: "5" } };
+  await expect(of(own, ops as object)).rejects.toThrow(gone("default", "USD", usd, choice));
+  // As by its id.
+  await expect(of(treasury as object, { ...corrected, id: usdg.profile })).rejects.toThrow(
+    gone("ops", "USDP", usdg, choice),
   );
-  expect(await balances()).toBe("1 5");
-  await apply([{ ...acme, profiles: [{ ...renamed, id: deskId }, till] }]);
-  await apply([{ ...acme, name: "Acme Ltd", id: customerId }]);
-  // Nothing is credited twice, or nothing is gone.
-  await apply([{ ...acme, profiles: [{ nickname: "empty" }, till] }]);
-  await apply([{ name: "Elm" }]);
-  expect(await balances()).toBe("1 5");
-  await apply([acme, { name: "Oak", profiles: [{ ...desk, balances: { USD: "7" } }] }]);
-  await apply([
-    { ...acme, profiles: [desk, till, { ...desk, nickname: "vault", balances: { USD: "9" } }] },
-    { name: "Oak" },
-  ]);
-  expect(await balances()).toBe("1 5 7 9");
-  await apply([{ name: "Yew", profiles: [{ ...desk, balances: { USD: "8" } }] }], "sandbox");
-  expect(await balances()).toBe("1 5 7 8 9");
+  // Later, too: what was made is known for ever.
+  await of({ nickname: "treasury" }, { nickname: "ops" });
+  await expect(of(own)).rejects.toThrow('profile "default": USD would be deposited');
+  expect(await balances()).toBe("5 USD, 1 USDG");
+  await of(treasury as object, { nickname: "ops", balances: { USDG: "0", USDP: "2" } });
+  expect(await balances()).toBe("5 USD, 1 USDG, 2 USDP");
   await expectBooksBalance(service.db.owner);
   await service.close();
 });

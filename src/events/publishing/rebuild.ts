@@ -9,6 +9,7 @@ import {
   releaseLease,
   renewLease,
   takeLease,
+  tryTurn,
 } from "../../postgres/leases.ts";
 import { countRows, digestOfFacts, rowsOf } from "../event-rows.ts";
 import { addRows, type Cut, deleteAllRows, findLastCut, readCuts, readFirstCut, removeRowsOfCuts } from "../store.ts";
@@ -41,28 +42,31 @@ const ATTEMPTS = 10;
  * In one transaction: readers see the old events until it commits, and a rebuild that is killed has changed nothing. The
  * publisher is suspended meanwhile.
  *
- * @throws RebuildFailed when the chain does not say what the cuts do, or the lease cannot be taken
+ * @throws RebuildFailed when the chain does not say what the cuts do, another rebuild runs, or the lease cannot be taken
  */
 export async function rebuildEvents(database: Database, holder: string, watcher?: RebuildWatcher): Promise<Rebuilt> {
-  const lease = await takeOver(database, holder);
-  const renewal = setInterval(
-    () => void renewLease(database.commits, lease, LEASE_MS).catch(() => false),
-    LEASE_MS / 3,
-  );
+  let lease: Lease | undefined;
+  let renewal: NodeJS.Timeout | undefined;
   try {
     return await database.transaction(async (transaction) => {
+      // Before the lease, which it would take from the other one.
+      if (!(await tryTurn(transaction, "events rebuild")))
+        throw new RebuildFailed("the events are being rebuilt already: let that end");
+      const taken = await takeOver(database, holder);
+      lease = taken;
+      renewal = setInterval(() => void renewLease(database.commits, taken, LEASE_MS).catch(() => false), LEASE_MS / 3);
       watcher?.begins(Number((await findLastCut(transaction))?.number ?? 0));
       await deleteAllRows(transaction);
       const rebuilt = await addAll(transaction, watcher);
       const first = await readFirstCut(transaction);
       if (first > 1n) await removeRowsOfCuts(transaction, 1n, first - 1n, first);
-      if (!(await hasLease(transaction, lease)))
+      if (!(await hasLease(transaction, taken)))
         throw new RebuildFailed("another process has begun to publish events: try again");
       return { ...rebuilt, firstListedCut: first };
     }, "any time");
   } finally {
     clearInterval(renewal);
-    await releaseLease(database.commits, lease).catch(() => undefined);
+    if (lease !== undefined) await releaseLease(database.commits, lease).catch(() => undefined);
   }
 }
 

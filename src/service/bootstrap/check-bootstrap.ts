@@ -6,6 +6,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { composedName, parseCustomerName } from "../../customers/customer-name.ts";
 import type { Customers, Owners } from "../../customers/customers.ts";
+import type { NamedBalance, SuspectOpening } from "../../customers/opening-balances.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { isHouseOwner } from "../../ledger/house-accounts.ts";
 import { parseAmount, writtenDecimals } from "../../money/amount.ts";
@@ -47,6 +48,9 @@ export async function checkBootstrap(
       isById: profile.id !== undefined,
     }));
   });
+  const balances = file.customers.flatMap((customer) =>
+    (customer.profiles ?? []).flatMap((profile) => balancesOf(customer, profile)),
+  );
   const found = await customers.ownersOf({
     clients: clients.map((client) => client.client_id),
     profiles: nicknames.map(({ id }) => id),
@@ -54,9 +58,10 @@ export async function checkBootstrap(
       return { id: customerIdOf(customer), name: composedName(customer.name), isByName: customer.id === undefined };
     }),
     nicknames,
+    balances,
   });
   // A sandbox is given one file after another.
-  const stored: Owners = mode === "production" ? found : { ...found, dropped: new Map() };
+  const stored: Owners = mode === "production" ? found : { ...found, openings: [] };
   // The first entry of the file that names a free id owns it from then on.
   const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles), names: new Map(stored.names) };
   const names = new Map<CustomerId, string>();
@@ -88,7 +93,7 @@ export async function checkBootstrap(
         : [`  customer ${JSON.stringify(name)}: its id ${customerId} is that of ${JSON.stringify(otherName)} too`]),
       ...(isTaken
         ? [`  customer ${JSON.stringify(name)}: another customer ${where} has this name`]
-        : renameFaults(`customer ${JSON.stringify(name)}`, customerId, hasBalances(customer.profiles), stored)),
+        : renameFaults(`customer ${JSON.stringify(name)}`, customerId, stored)),
       ...(customer.clients ?? []).flatMap((entry) =>
         clientFaults(entry, isRepeated("client", entry.client_id), isOthers(owners.clients, entry.client_id)),
       ),
@@ -102,6 +107,7 @@ export async function checkBootstrap(
       }),
     ];
   });
+  lines.push(...stored.openings.map((opening) => openingFault(opening, stored)));
   if (lines.length > 0) throw new BootstrapError("the bootstrap file cannot be applied:", ...lines);
 }
 
@@ -142,21 +148,41 @@ function nicknameFaults(profileId: string, entry: ProfileEntry, stored: Owners):
     ];
   return id !== undefined && nickname === "default"
     ? [`${profile} so is the DEFAULT profile called, which has an id of its own`]
-    : renameFaults(`profile ${JSON.stringify(nickname)}`, profileId, hasBalances([entry]), stored);
+    : renameFaults(`profile ${JSON.stringify(nickname)}`, profileId, stored);
 }
 
 /** Who changes a name in the file may mean the one that is there, and opening balances are made once. */
-function renameFaults(what: string, id: string, opens: boolean, { variants, dropped }: Owners): string[] {
-  const [variant, other] = [variants.get(id), dropped.get(id)];
-  const choice = "give the entry that id, or one of its own if it is another";
-  if (variant !== undefined) return [`  ${what}: ${variant} is called almost so: ${choice}`];
-  return opens && other !== undefined
-    ? [`  ${what}: ${other} has an opening balance and is no longer in the file: ${choice}`]
-    : [];
+function renameFaults(what: string, id: string, { variants }: Owners): string[] {
+  const variant = variants.get(id);
+  return variant === undefined
+    ? []
+    : [`  ${what}: ${variant} is called almost so: give the entry that id, or one of its own if it is another`];
 }
 
-const hasBalances = (profiles: readonly ProfileEntry[] = []): boolean =>
-  profiles.some(({ balances = {} }) => Object.keys(balances).length > 0);
+const balancesOf = (customer: CustomerEntry, profile: ProfileEntry): NamedBalance[] =>
+  Object.entries(profile.balances ?? {}).map(([asset, text]) => ({
+    customer: customerIdOf(customer),
+    isCustomerById: customer.id !== undefined,
+    nickname: profile.nickname,
+    profile: profileIdOf(customerIdOf(customer), profile),
+    isProfileById: profile.id !== undefined,
+    asset,
+    isCredited: Number(text) !== 0,
+  }));
+
+/** An opening balance that would be made anew, by whatever edit, while one that was made is gone from the file. */
+function openingFault({ entry, made, absent }: SuspectOpening, { customers, profiles }: Owners): string {
+  const { nickname, asset, customer } = entry;
+  const fault = `  profile ${JSON.stringify(nickname)}: ${asset} would be deposited, and the opening balance of ${absent.asset} of profile ${absent.profile}, which was, is no longer in the file`;
+  const restored = 'put that back, if only as "0"';
+  if (made === "balance") return `${fault}: ${restored}, or use parbook deposit`;
+  const other = `${restored}, or give this entry an id of its own`;
+  if (made === "profile" && absent.customer === customer && !profiles.has(absent.profile))
+    return `${fault}: if this is that profile, give it that id; if not, ${other}`;
+  return made === "customer" && !customers.has(absent.customer)
+    ? `${fault}: if its customer is ${absent.customer}, give it that id; if not, ${other}`
+    : `${fault}: ${other}`;
+}
 
 function clientFaults({ client_id: id, scopes }: ClientEntry, isRepeated: boolean, isOthers: boolean): string[] {
   const client = `client ${JSON.stringify(id)}`;
