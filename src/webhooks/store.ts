@@ -312,11 +312,14 @@ export async function giveUpRows(transaction: Queryable, webhookId: WebhookId, n
   );
 }
 
-/** What waits for its time is tried now. What is due already is not written again. @returns how many are tried */
+/**
+ * What waits for its time is tried now, as if for the first time: a try that somebody asked for is none of the schedule's. What
+ * is due already is not written again. @returns how many are tried
+ */
 export async function retryNow(transaction: Queryable, webhookId: WebhookId, now: Instant): Promise<number> {
   const [row] = await transaction.rows<{ count: number }>(
     `with due as (
-       update webhook_delivery set next_attempt_at = $2
+       update webhook_delivery set attempts = 0, next_attempt_at = $2
         where webhook_id = $1 and status = 'RETRYING' and next_attempt_at > $2)
      select count(*)::int as count from webhook_delivery where webhook_id = $1 and status = 'RETRYING'`,
     [webhookId, sqlTime(now)],

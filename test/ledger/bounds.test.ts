@@ -231,9 +231,10 @@ test("what waits for locks, is queued or is being committed is reported", async 
   const other = await openTransaction(db.owner);
   await other.query("select 1 from account where owner_id = $1 for update", [a]);
   const sent = Array.from({ length: 20 }, () => lane.execute(movement({ from: a, to: b, amount: "1", lock: true })));
-  // Sixteen at a time, and fewer as long as others hold their rows.
-  await until("one at a time is left", () => lane.report().toLock === 19);
-  expect(lane.report()).toEqual({ ...idle, state: "locking", depth: 20, toLock: 19, clockFault: undefined });
+  // One of them in line for the row, and the others behind it.
+  await untilBlocked(db);
+  await until("all wait", () => lane.report().toLock === 20 && lane.report().state === "running");
+  expect(lane.report()).toEqual({ ...idle, depth: 20, toLock: 20, clockFault: undefined });
   await other.query("commit");
   await other.end();
   await Promise.all(sent);

@@ -7,6 +7,7 @@ import { BOUNDS } from "../../src/ledger/writer/lane-options.ts";
 import { type Amount, amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { must } from "../../src/std/assert.ts";
+import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
@@ -99,6 +100,42 @@ test.each([
   await inTheWay.end();
   expect((await waiting).kind).toBe("done");
   expect(await voids()).toEqual(before);
+});
+
+test("a row that others hold all the time, one behind the other, is had in its turn, and others are decided meanwhile", async () => {
+  const [held, to, from, other] = newProfiles(4);
+  await ours.fund([held, from], "100");
+  // As two nodes with one large batch after the other: one always waits, and it has waited before.
+  let goOn = true;
+  const hog = async (): Promise<void> => {
+    while (goOn) {
+      const inTheWay = await openTransaction(db.owner);
+      await inTheWay.query("select from account where owner_id = $1 for update", [held]);
+      await pause(300);
+      await inTheWay.query("rollback");
+      await inTheWay.end();
+    }
+  };
+  const hogs = [hog(), hog()];
+  await untilBlocked(db);
+  const outcomes = Array.from({ length: 10 }, () => ours.lane.execute(movement({ from: held, to, amount: "1" })));
+  let areDone = false;
+  const all = Promise.all(outcomes).finally(() => {
+    areDone = true;
+  });
+  const startedMs = performance.now();
+  let longestMs = 0;
+  while (!areDone) {
+    const sentMs = performance.now();
+    expect((await ours.lane.execute(movement({ from, to: other, amount: "0.01" }))).kind).toBe("done");
+    longestMs = Math.max(longestMs, performance.now() - sentMs);
+  }
+  const tookMs = performance.now() - startedMs;
+  goOn = false;
+  await Promise.all(hogs);
+  expect((await all).map(({ kind }) => kind)).toEqual(Array(10).fill("done"));
+  expect(tookMs).toBeLessThan(5_000);
+  expect(longestMs).toBeLessThan(1_500);
 });
 
 test("two lanes that contend for the same accounts fail no command", async () => {

@@ -200,10 +200,10 @@ test("five days without one acceptance disable, and begin anew when the webhook 
   const resume = deliveries.resume("WHERE_IT_STOOD");
   const retrying = attemptsOf(await site.rows(webhook));
   unwrap(await site.webhooks.enable(site.customerId, webhook.id, resume, TESTER));
-  // Written: an attempt that fails after the clock has gone on is repeated that much later.
+  // Written: an attempt that fails after the clock has gone on is repeated that much later. As the first, but for what was due.
   await until("both are tried again", async () => {
-    const rows = await site.rows(webhook);
-    return retrying.every((attempts, place) => (attemptsOf(rows)[place] ?? 0) > attempts);
+    const now = attemptsOf(await site.rows(webhook));
+    return retrying.every((attempts, place) => now[place] === 1 || (now[place] ?? 0) > attempts);
   });
   receiver.answer = () => 204;
   site.clock.aheadMs += 25 * HOUR_MS;
@@ -359,3 +359,22 @@ test("a process that was stopped looks whose its webhooks are before it sends", 
   await until("all are accepted", () => receiver.accepted().length >= 3);
   expect(receiver.accepted()).toEqual([first, first + 1, first + 2]);
 });
+
+test.each(["per_object", "strict"] as const)(
+  "tries of a %s webhook that somebody asks for are none of those after which it gives up",
+  async (deliveryOrder) => {
+    const receiver = await site.receiver();
+    const webhook = await site.webhook({ url: receiver.url, deliveryOrder });
+    const { deliveries } = site.node();
+    receiver.answer = () => 500;
+    await site.change(await site.profile());
+    // One more than the schedule has.
+    for (let tried = 1; tried <= 11; tried += 1) {
+      await until("it is tried", () => receiver.received.length >= tried);
+      await until("it is written", async () => (await site.rows(webhook))[0]?.endsWith(" RETRYING 1") === true);
+      unwrap(await deliveries.replay(site.customerId, webhook.id, { onlyUndelivered: true }));
+    }
+    receiver.answer = () => 204;
+    await until("it is accepted", async () => (await site.rows(webhook)).length === 0);
+  },
+);

@@ -6,8 +6,9 @@ import { must } from "../../std/assert.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import type { InFlightBatch } from "./in-flight-batch.ts";
 import type { LaneBounds, LaneOptions } from "./lane-options.ts";
-import { LockPatience } from "./lock-patience.ts";
+import { LOCKING_SETTINGS, LockPatience } from "./lock-patience.ts";
 import { PreparedStatements } from "./prepared-statements.ts";
+import type { RowLine } from "./row-lines.ts";
 import { type Statement, Statements } from "./statement.ts";
 
 /**
@@ -25,14 +26,6 @@ const SETTINGS: SessionSettings = {
   statement_timeout: "8s",
   idle_in_transaction_session_timeout: "5s",
 };
-
-/**
- * The same timeouts for a pooled transaction that writes a batch. Other processes wait for the rows that it has locked: if
- * this one stands still, or its machine is lost, PostgreSQL ends the transaction after a second, and then it is decided
- * again.
- */
-export const LOCKING_SETTINGS =
-  "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)";
 
 /** For the batches that follow on the lane's own connection. */
 export const LOCK_TIMEOUT = "select set_config('lock_timeout', $1, false)";
@@ -100,7 +93,7 @@ export class LaneConnection {
     await answer;
   }
 
-  /** In a pooled transaction, of which `boundLocking` was the first statement. */
+  /** In a transaction of `lockingTransaction`. */
   async sendIn(transaction: Queryable, flight: InFlightBatch): Promise<void> {
     const { text, values } = this.#statementOf(flight);
     await transaction.rows(text, values);
@@ -130,9 +123,13 @@ export class LaneConnection {
     return this.#statements.batch(content, link, times);
   }
 
-  /** To be called first in a pooled transaction that writes a batch. */
-  async boundLocking(transaction: Queryable): Promise<void> {
-    await transaction.rows(LOCKING_SETTINGS, [this.#patience.timeout]);
+  /** A pooled transaction that locks rows and writes a batch, or that of a line, which has rows already. */
+  async lockingTransaction(line: RowLine | undefined, work: (transaction: Queryable) => Promise<void>): Promise<void> {
+    const bounded = async (transaction: Queryable): Promise<void> => {
+      await transaction.rows(LOCKING_SETTINGS, [this.#patience.timeout]);
+      await work(transaction);
+    };
+    await (line === undefined ? this.#database.transaction(bounded) : line.run(bounded));
   }
 
   /** Breaks the connection at once, whatever its state. */

@@ -62,6 +62,10 @@ export const LIMITS = {
   sweepMs: 100,
   /** Commands decided under lock at a time. Others are not decided meanwhile, so these take turns with a batch of others. */
   locking: 16,
+  /** How many wait in line for rows that other processes hold, each with a connection. */
+  lines: 3,
+  /** How long one that has its rows waits for its turn. */
+  lineIdleMs: 900,
   /** How long a row that another process changed is locked before it is decided on. */
   contestedMs: 10_000,
 } as const;

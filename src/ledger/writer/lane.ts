@@ -34,6 +34,7 @@ import { MicroBatcher } from "./reading/micro-batcher.ts";
 import { readRows } from "./reading/read-rows.ts";
 import { RefIdLookup } from "./reading/ref-id-lookup.ts";
 import { contestedRows, type Refusal, refusalOf } from "./refusal.ts";
+import type { LockedTogether, RowLine } from "./row-lines.ts";
 import { Slot } from "./slot-chain.ts";
 
 export class Lane {
@@ -73,7 +74,7 @@ export class Lane {
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
     this.#decider = new Decider(this.#bounds);
-    this.#toLock = new LockQueue(options.clock);
+    this.#toLock = new LockQueue(options, this.#slot, () => this.#pump());
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#decider);
     const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#decider, this.#slot, some);
     this.#reads = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, read(some)));
@@ -132,6 +133,7 @@ export class Lane {
     this.#closing = true;
     await this.#admission.drained();
     this.#state = "closed";
+    this.#toLock.close();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#background;
     await this.#connection.close();
@@ -180,7 +182,7 @@ export class Lane {
       const taken = some.filter((pending) => this.#isInTime(pending));
       this.#dispatch(this.#toLock.divert(taken));
     }
-    if (this.#toLock.size > 0 && this.#inFlight.length === 0) this.#startLocking();
+    if (this.#toLock.isReady && this.#inFlight.length === 0) this.#startLocking();
   }
 
   #dispatch(group: readonly PendingCommand[]): void {
@@ -218,22 +220,21 @@ export class Lane {
 
   #startLocking(): void {
     this.#state = "locking";
-    const work = this.#decideUnderLock(this.#toLock.take());
-    this.#background = ignoreLaneClosed(work.then(() => this.#resume("locking")));
+    this.#background = ignoreLaneClosed(this.#decideUnderLock(this.#toLock.take()).then(() => this.#resume("locking")));
   }
 
   /**
    * In batches. If another process was in the way of one, what it has claimed is found when the batch is decided again. If
    * that fails too, one command per batch, so that a poisonous command fails alone.
    */
-  async #decideUnderLock(some: readonly PendingCommand[]): Promise<void> {
+  async #decideUnderLock({ commands: some, line }: LockedTogether): Promise<void> {
     for (let done = 0; done < some.length; done += this.#bounds.batch) {
       const group = some.slice(done, done + this.#bounds.batch);
       const claims = group.flatMap((pending) => pending.claims);
-      let failure = await this.#saveUnderLock(group);
+      let failure = await this.#saveUnderLock(group, line);
       if (failure !== undefined && isContention(failure, claims)) failure = await this.#saveUnderLock(group);
       if (failure === undefined) this.#toLock.onLocked();
-      else if (failure instanceof RowsHeld) this.#toLock.onHeld(group);
+      else if (failure instanceof RowsHeld) await this.#toLock.onHeld(group);
       else for (const pending of group) await this.#saveAlone(pending);
     }
   }
@@ -242,23 +243,22 @@ export class Lane {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#saveUnderLock([pending]);
       if (failure === undefined) return;
-      if (failure instanceof RowsHeld) return this.#toLock.onHeld([pending]);
+      if (failure instanceof RowsHeld) return await this.#toLock.onHeld([pending]);
       if (attempt === LIMITS.rounds || !isContention(failure, pending.claims)) return this.#fail(pending, failure);
       await pause(Math.random() * 10 * 2 ** attempt);
     }
   }
 
-  /** One batch in a transaction that locks its rows first. @returns the error when nothing was committed */
-  async #saveUnderLock(group: readonly PendingCommand[]): Promise<Error | undefined> {
+  /** One batch in a transaction that locks its rows first, or has them. @returns the error when nothing was committed */
+  async #saveUnderLock(group: readonly PendingCommand[], line?: RowLine): Promise<Error | undefined> {
     let sent: InFlightBatch | undefined;
     // Admitted only when the transaction has ended: if it fails, the whole group is decided again, and they with it.
     let unknown: readonly PendingCommand[] = [];
     await this.#clockWatch.untilRight(() => group.some((pending) => this.#isInTime(pending)));
     try {
       const some = [...(await this.#refIds.lookUp(group.filter((pending) => this.#isInTime(pending))))];
-      if (some.length === 0) return undefined;
-      await this.#database.transaction(async (transaction) => {
-        await this.#connection.boundLocking(transaction);
+      if (some.length === 0) return line?.leave();
+      await this.#connection.lockingTransaction(line, async (transaction) => {
         const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
         const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
         await this.#refIds.rememberTaken(transaction, some);
@@ -322,7 +322,7 @@ export class Lane {
     });
     // Where one row was changed, others were. Where one is held, the rest of what is in memory is as it was.
     if (!goesOn || refusal === "changed") this.#decider.reset();
-    await this.#decideUnderLock(this.#toLock.divert(again));
+    await this.#decideUnderLock({ commands: this.#toLock.divert(again) });
     const all = batches.flatMap(({ decided }) => decided).length;
     const counts = { committed: all - again.length, again: again.length, voided: goesOn ? 0 : lost.length };
     this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });

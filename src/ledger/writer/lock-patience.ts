@@ -1,7 +1,7 @@
 /**
  * How long a batch waits for each lock that another process holds. Everybody's writes wait with it, and who holds a row will
- * most likely change it, so that the batch is refused in the end: the shorter, the better. But a row that another process
- * writes all the time is had only by who is in line when a commit ends. So it is as long as two commits take at present.
+ * most likely change it, so that the batch is refused in the end: the shorter, the better. But to find out what is held, and to
+ * wait for it in line (`RowLines`), costs time, too. So it is as long as two commits take at present.
  */
 export class LockPatience {
   readonly #leastMs: number;
@@ -30,3 +30,11 @@ export class LockPatience {
 const OBSERVED = 9;
 const STEPS_MS = [50, 100, 200, 400, 800, 1_600];
 const LONGEST_MS = 3_000;
+
+/**
+ * The same timeouts for a pooled transaction that writes a batch. Other processes wait for the rows that it has locked: if
+ * this one stands still, or its machine is lost, PostgreSQL ends the transaction after a second, and then it is decided
+ * again.
+ */
+export const LOCKING_SETTINGS =
+  "select set_config('lock_timeout', $1, true), set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '1s', true)";

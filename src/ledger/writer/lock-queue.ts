@@ -1,6 +1,6 @@
 /**
  * Commands whose rows are locked before they are decided. Nothing else is decided meanwhile, so they are few at a time, wait
- * briefly for rows that another process holds, and then come again, behind a batch of others.
+ * briefly for rows that another process holds, and then wait for those in line, beside the others.
  */
 import type { Clock } from "../../std/clock.ts";
 import { keyName } from "../tables.ts";
@@ -8,6 +8,7 @@ import { LIMITS } from "./lane-options.ts";
 import type { PendingCommand } from "./pending-command.ts";
 import { ExpiringSet } from "./reading/expiring-set.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
+import { type LockedTogether, RowLines, type RowLinesOptions } from "./row-lines.ts";
 
 export class LockQueue {
   readonly #commands = new RoundRobinQueue<PendingCommand>();
@@ -15,18 +16,34 @@ export class LockQueue {
   readonly #contested: ExpiringSet;
   #atOnce: number = LIMITS.locking;
   #othersHadTurn = false;
+  readonly #lines: RowLines;
 
-  constructor(clock: Clock) {
+  constructor(
+    { clock, database }: { readonly clock: Clock } & Pick<RowLinesOptions, "database">,
+    slot: RowLinesOptions["slot"],
+    onReady: RowLinesOptions["onReady"],
+  ) {
     this.#contested = new ExpiringSet(clock, LIMITS.contestedMs);
+    const onLeft = (commands: readonly PendingCommand[]) => {
+      this.push(commands);
+      onReady();
+    };
+    const onHeld = (names: readonly string[]) => this.addContested(names);
+    this.#lines = new RowLines({ database, slot, onReady, onLeft, onHeld });
   }
 
   get size(): number {
-    return this.#commands.size;
+    return this.#commands.size + this.#lines.size;
+  }
+
+  /** Whether there are some that can be decided. */
+  get isReady(): boolean {
+    return this.#commands.size > 0 || this.#lines.isReady;
   }
 
   /** Whether these are next, because a batch of others has had its turn. */
   get isNext(): boolean {
-    return this.#othersHadTurn && this.size > 0;
+    return this.#othersHadTurn && this.isReady;
   }
 
   /** Keeps those that must be locked. @returns the others, whose turn it is */
@@ -38,25 +55,35 @@ export class LockQueue {
   }
 
   push(commands: readonly PendingCommand[]): void {
-    for (const pending of commands) this.#commands.push(pending.command.queueKey, pending);
+    for (const pending of commands) {
+      const names = pending.command.dependsOn.map(keyName).filter((name) => this.#contested.has(name));
+      if (!pending.isComplete && !this.#lines.join(pending, names))
+        this.#commands.push(pending.command.queueKey, pending);
+    }
   }
 
   /** Those that are decided next, of each customer as many. `onLocked` or `onHeld` follows. */
-  take(): PendingCommand[] {
+  take(): LockedTogether {
     this.#othersHadTurn = false;
-    return this.#commands.take(this.#atOnce);
+    return this.#lines.take() ?? { commands: this.#commands.take(this.#atOnce) };
   }
 
   onLocked(): void {
     this.#atOnce = Math.min(LIMITS.locking, this.#atOnce * 2);
   }
 
-  /** Another process holds rows of these. Fewer are locked at a time then, so that those whose rows are free are soon alone. */
-  onHeld(commands: readonly PendingCommand[]): void {
+  /**
+   * Another process holds rows or ref_ids of these. Fewer are locked at a time then, so that those of which nothing is held are
+   * soon alone.
+   */
+  async onHeld(commands: readonly PendingCommand[]): Promise<void> {
     this.#atOnce = Math.max(1, Math.floor(Math.min(commands.length, this.#atOnce) / 2));
-    this.push(commands.filter((pending) => !pending.isComplete));
-    const names = commands.flatMap(({ command }) => command.dependsOn.map(keyName));
-    this.addContested(names.filter((name) => this.#contested.has(name)));
+    await this.#lines.lineUp(commands.filter((pending) => !pending.isComplete));
+  }
+
+  /** Nothing is decided any more. */
+  close(): void {
+    this.#lines.close();
   }
 
   addContested(names: readonly string[]): void {

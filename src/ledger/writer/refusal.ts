@@ -39,7 +39,8 @@ export async function contestedRows(
     .map(([name]) => name);
 }
 
-const readUnheld = (database: Database, keys: readonly Key[], slot: number): ReturnType<typeof readKeys> =>
+/** Those of these rows that exist and that no other transaction holds. */
+export const readUnheld = (database: Database, keys: readonly Key[], slot: number): ReturnType<typeof readKeys> =>
   database.transaction(async (transaction) => {
     await transaction.rows(LOOKING_SETTINGS);
     return readKeys(transaction, keys, slot, "for update skip locked");
