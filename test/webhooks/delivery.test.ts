@@ -360,21 +360,20 @@ test("a process that was stopped looks whose its webhooks are before it sends", 
   expect(receiver.accepted()).toEqual([first, first + 1, first + 2]);
 });
 
-test.each(["per_object", "strict"] as const)(
-  "tries of a %s webhook that somebody asks for are none of those after which it gives up",
-  async (deliveryOrder) => {
-    const receiver = await site.receiver();
-    const webhook = await site.webhook({ url: receiver.url, deliveryOrder });
-    const { deliveries } = site.node();
-    receiver.answer = () => 500;
-    await site.change(await site.profile());
-    // One more than the schedule has.
-    for (let tried = 1; tried <= 11; tried += 1) {
-      await until("it is tried", () => receiver.received.length >= tried);
-      await until("it is written", async () => (await site.rows(webhook))[0]?.endsWith(" RETRYING 1") === true);
-      unwrap(await deliveries.replay(site.customerId, webhook.id, { onlyUndelivered: true }));
-    }
-    receiver.answer = () => 204;
-    await until("it is accepted", async () => (await site.rows(webhook)).length === 0);
-  },
-);
+test("tries of a strict webhook that somebody asks for are none of those after which it gives up", async () => {
+  const receiver = await site.receiver();
+  const webhook = await site.webhook({ url: receiver.url, deliveryOrder: "strict" });
+  const { deliveries } = site.node();
+  receiver.answer = () => 500;
+  await site.change(await site.profile());
+  const countAttempts = async () =>
+    (await site.db.owner.rows("select from webhook_attempt where webhook_id = $1", [webhook.id])).length;
+  // One more than the schedule has.
+  for (let tried = 1; tried <= 11; tried += 1) {
+    await until("it is written", async () => (await countAttempts()) >= tried);
+    expect((await site.rows(webhook))[0]).toMatch(/ RETRYING [01]$/);
+    unwrap(await deliveries.replay(site.customerId, webhook.id, { onlyUndelivered: true }));
+  }
+  receiver.answer = () => 204;
+  await until("it is accepted", async () => (await site.rows(webhook)).length === 0);
+});
