@@ -2,14 +2,19 @@
 import type { Queryable } from "../postgres/database.ts";
 import type { CustomerId } from "./customer-id.ts";
 
-/** A balance of a bootstrap file. */
-export interface NamedBalance {
+/** A profile of a bootstrap file. */
+export interface NamedProfile {
   readonly customer: CustomerId;
-  readonly isCustomerById: boolean;
   readonly nickname: string;
-  /** The id that the profile has if the customer has none of this nickname. */
-  readonly profile: string;
-  readonly isProfileById: boolean;
+  /** What it is to have if the customer has none of this nickname. */
+  readonly id: string;
+  /** The id does not follow from the nickname. */
+  readonly isById: boolean;
+}
+
+/** A balance of a bootstrap file. */
+export interface NamedBalance extends NamedProfile {
+  readonly isCustomerById: boolean;
   readonly asset: string;
   /** Whether it is above zero. */
   readonly isCredited: boolean;
@@ -39,6 +44,7 @@ export async function findSuspectOpenings(
   database: Queryable,
   entries: readonly NamedBalance[],
 ): Promise<SuspectOpening[]> {
+  if (entries.length === 0) return [];
   // An existing profile is found by its id, whatever it is called by now, and else by its nickname.
   const openings = await database.rows<{
     ref: string;
@@ -62,8 +68,8 @@ export async function findSuspectOpenings(
       order by found.place`,
     [
       ...[entries.map(({ customer }) => customer), entries.map(({ isCustomerById }) => isCustomerById)],
-      ...[entries.map(({ nickname }) => nickname), entries.map(({ profile }) => profile)],
-      ...[entries.map(({ isProfileById }) => isProfileById), entries.map(({ asset }) => asset)],
+      ...[entries.map(({ nickname }) => nickname), entries.map(({ id }) => id)],
+      ...[entries.map(({ isById }) => isById), entries.map(({ asset }) => asset)],
     ],
   );
   const toMake = openings.flatMap(({ made, is_by_id, was_made }, i) => {

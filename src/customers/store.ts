@@ -1,7 +1,7 @@
 import type { Queryable } from "../postgres/database.ts";
 import type { Instant } from "../std/clock.ts";
 import type { CustomerId } from "./customer-id.ts";
-import { findSuspectOpenings, type NamedBalance, type SuspectOpening } from "./opening-balances.ts";
+import { findSuspectOpenings, type NamedBalance, type NamedProfile, type SuspectOpening } from "./opening-balances.ts";
 
 export interface Customer {
   readonly id: CustomerId;
@@ -73,13 +73,8 @@ export interface Named {
    * other way round.
    */
   readonly customers: readonly { readonly id: CustomerId; readonly name: string; readonly isByName: boolean }[];
-  /** Of profiles that are to have these ids. `isById`: the id does not follow from the nickname. */
-  readonly nicknames: readonly {
-    readonly customer: CustomerId;
-    readonly nickname: string;
-    readonly id: string;
-    readonly isById: boolean;
-  }[];
+  readonly nicknames: readonly NamedProfile[];
+  /** Of which none is to be made anew, under another name; empty when any may be. */
   readonly balances: readonly NamedBalance[];
 }
 

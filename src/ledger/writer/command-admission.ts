@@ -1,4 +1,5 @@
 import type { Instant } from "../../std/clock.ts";
+import { withResolvers } from "../../std/with-resolvers.ts";
 import type { Claim, Command, Outcome, Rejection } from "../decision.ts";
 import { type AnyOutcome, PendingCommand } from "./pending-command.ts";
 
@@ -69,14 +70,4 @@ export class AdmissionControl {
     if (this.#all.size > 0) return;
     for (const resolve of this.#drainWaiters.splice(0)) resolve();
   };
-}
-
-function withResolvers<Value>() {
-  let resolve!: (value: Value) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<Value>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
 }

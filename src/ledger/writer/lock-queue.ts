@@ -78,7 +78,7 @@ export class LockQueue {
    */
   async onHeld(commands: readonly PendingCommand[]): Promise<void> {
     this.#atOnce = Math.max(1, Math.floor(Math.min(commands.length, this.#atOnce) / 2));
-    await this.#lines.lineUp(commands.filter((pending) => !pending.isComplete));
+    await this.#lines.lineUp(commands);
   }
 
   /** Nothing is decided any more. */

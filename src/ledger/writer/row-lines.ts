@@ -1,8 +1,9 @@
 /**
  * Commands of which another process holds rows. They wait in line for those, in transactions of their own, while the lane
- * decides others: a row that others write all the time is had only by who is in line when a commit ends.
+ * decides others: a row that others write without a pause goes to a transaction that is waiting when a commit ends.
  */
-import { asFault, type Database, type Queryable } from "../../postgres/database.ts";
+import type { Database, Queryable } from "../../postgres/database.ts";
+import { withResolvers } from "../../std/with-resolvers.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
 import { RowsHeld } from "./batch-conflicts.ts";
 import { LIMITS } from "./lane-options.ts";
@@ -33,9 +34,6 @@ export interface RowLinesOptions {
 export class RowLines {
   readonly #options: RowLinesOptions;
   readonly #lines = new Set<RowLine>();
-  /** Commands whose rows are being looked at. */
-  #looking = 0;
-  #isClosed = false;
 
   constructor(options: RowLinesOptions) {
     this.#options = options;
@@ -43,7 +41,7 @@ export class RowLines {
 
   /** Of commands. */
   get size(): number {
-    return [...this.#lines].reduce((sum, line) => sum + 1 + line.behind.size, this.#looking);
+    return [...this.#lines].reduce((sum, line) => sum + 1 + line.behind.size, 0);
   }
 
   get isReady(): boolean {
@@ -66,13 +64,11 @@ export class RowLines {
    * waited for while nothing is in flight, whose rows would count as held.
    */
   async lineUp(commands: readonly PendingCommand[]): Promise<void> {
-    this.#looking += commands.length;
     const held = await this.#heldOf(commands).catch(() => new Set<string>());
-    this.#looking -= commands.length;
     this.#options.onHeld([...held]);
     const left = commands.filter((pending) => {
       const keys = pending.command.dependsOn.filter((key) => held.has(keyName(key)));
-      if (keys.length === 0 || this.#isClosed) return true;
+      if (keys.length === 0 || pending.isComplete) return true;
       if (this.join(pending, keys.map(keyName))) return false;
       if (this.#lines.size >= LIMITS.lines) return true;
       this.#open(pending, keys);
@@ -94,7 +90,6 @@ export class RowLines {
 
   /** Nobody is to wait any more. */
   close(): void {
-    this.#isClosed = true;
     for (const line of this.#lines) line.leave();
   }
 
@@ -130,17 +125,9 @@ export class RowLine {
   readonly keys: readonly Key[];
   readonly names: ReadonlySet<string>;
   readonly behind: RoundRobinQueue<PendingCommand>;
-  /** Whether the rows are locked. */
-  isReady = false;
-  #hasLeft = false;
-  #begin!: (work: Work | undefined) => void;
-  readonly #work = new Promise<Work | undefined>((resolve) => {
-    this.#begin = resolve;
-  });
-  #end!: (fault: Error | undefined) => void;
-  readonly #ended = new Promise<Error | undefined>((resolve) => {
-    this.#end = resolve;
-  });
+  readonly #work = withResolvers<Work | undefined>();
+  #state: "waiting" | "ready" | "left" = "waiting";
+  #transaction: Promise<void> | undefined;
 
   constructor(first: PendingCommand, keys: readonly Key[], behind: RoundRobinQueue<PendingCommand>) {
     this.first = first;
@@ -149,40 +136,39 @@ export class RowLine {
     this.behind = behind;
   }
 
+  /** Whether the rows are locked. */
+  get isReady(): boolean {
+    return this.#state === "ready";
+  }
+
   /** Resolves when the transaction has ended, whatever came of it. */
   async wait(database: Database, slot: number, onReady: () => void): Promise<void> {
-    try {
-      await database.transaction(async (transaction) => {
-        await transaction.rows(LOCKING_SETTINGS, [LONGEST]);
-        await readKeys(transaction, this.keys, slot, "for update");
-        if (this.#hasLeft) return;
-        this.isReady = true;
-        onReady();
-        // PostgreSQL would end the transaction.
-        const timer = setTimeout(() => this.leave(), LIMITS.lineIdleMs);
-        const work = await this.#work;
-        clearTimeout(timer);
-        await work?.(transaction);
-      });
-      this.#end(undefined);
-    } catch (error) {
-      this.#end(asFault(error));
-    }
+    this.#transaction = database.transaction(async (transaction) => {
+      await transaction.rows(LOCKING_SETTINGS, [LONGEST]);
+      await readKeys(transaction, this.keys, slot, "for update");
+      if (this.#state === "left") return;
+      this.#state = "ready";
+      onReady();
+      // PostgreSQL would end the transaction.
+      const timer = setTimeout(() => this.leave(), LIMITS.lineIdleMs);
+      const work = await this.#work.promise;
+      clearTimeout(timer);
+      await work?.(transaction);
+    });
+    await this.#transaction.catch(() => undefined);
   }
 
   /** Does it in the transaction that has the rows. @throws what that failed with, or RowsHeld when they are not ours any more */
   async run(work: Work): Promise<void> {
     if (!this.isReady) throw new RowsHeld();
-    this.#begin(work);
-    const fault = await this.#ended;
-    if (fault !== undefined) throw fault;
+    this.#work.resolve(work);
+    await this.#transaction;
   }
 
   /** Gives the rows up, unless they are being used. */
   leave(): undefined {
-    this.#hasLeft = true;
-    this.isReady = false;
-    this.#begin(undefined);
+    this.#state = "left";
+    this.#work.resolve(undefined);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
 import { composedName, parseCustomerName } from "../../customers/customer-name.ts";
 import type { Customers, Owners } from "../../customers/customers.ts";
-import type { NamedBalance, SuspectOpening } from "../../customers/opening-balances.ts";
+import type { NamedBalance, NamedProfile, SuspectOpening } from "../../customers/opening-balances.ts";
 import type { ProfileId } from "../../ledger/accounts.ts";
 import { isHouseOwner } from "../../ledger/house-accounts.ts";
 import { parseAmount, writtenDecimals } from "../../money/amount.ts";
@@ -39,29 +39,21 @@ export async function checkBootstrap(
   file: BootstrapFile,
 ): Promise<void> {
   const clients = file.customers.flatMap((customer) => customer.clients ?? []);
-  const nicknames = file.customers.flatMap((entry) => {
-    const customer = customerIdOf(entry);
-    return (entry.profiles ?? []).map((profile) => ({
-      customer,
-      nickname: profile.nickname,
-      id: profileIdOf(customer, profile),
-      isById: profile.id !== undefined,
-    }));
-  });
-  const balances = file.customers.flatMap((customer) =>
-    (customer.profiles ?? []).flatMap((profile) => balancesOf(customer, profile)),
+  const profiles = file.customers.flatMap((customer) =>
+    (customer.profiles ?? []).map((profile) => [customer, profile] as const),
   );
-  const found = await customers.ownersOf({
+  const nicknames = profiles.map(([customer, profile]) => namedOf(customer, profile));
+  const balances = profiles.flatMap(([customer, profile]) => balancesOf(customer, profile));
+  const stored = await customers.ownersOf({
     clients: clients.map((client) => client.client_id),
     profiles: nicknames.map(({ id }) => id),
     customers: file.customers.map((customer) => {
       return { id: customerIdOf(customer), name: composedName(customer.name), isByName: customer.id === undefined };
     }),
     nicknames,
-    balances,
+    // A sandbox is given one file after another.
+    balances: mode === "production" ? balances : [],
   });
-  // A sandbox is given one file after another.
-  const stored: Owners = mode === "production" ? found : { ...found, openings: [] };
   // The first entry of the file that names a free id owns it from then on.
   const owners = { clients: new Map(stored.clients), profiles: new Map(stored.profiles), names: new Map(stored.names) };
   const names = new Map<CustomerId, string>();
@@ -159,15 +151,18 @@ function renameFaults(what: string, id: string, { variants }: Owners): string[] 
     : [`  ${what}: ${variant} is called almost so: give the entry that id, or one of its own if it is another`];
 }
 
+function namedOf(customer: CustomerEntry, profile: ProfileEntry): NamedProfile {
+  const id = customerIdOf(customer);
+  return {
+    ...{ customer: id, nickname: profile.nickname },
+    ...{ id: profileIdOf(id, profile), isById: profile.id !== undefined },
+  };
+}
+
 const balancesOf = (customer: CustomerEntry, profile: ProfileEntry): NamedBalance[] =>
   Object.entries(profile.balances ?? {}).map(([asset, text]) => ({
-    customer: customerIdOf(customer),
-    isCustomerById: customer.id !== undefined,
-    nickname: profile.nickname,
-    profile: profileIdOf(customerIdOf(customer), profile),
-    isProfileById: profile.id !== undefined,
-    asset,
-    isCredited: Number(text) !== 0,
+    ...namedOf(customer, profile),
+    ...{ isCustomerById: customer.id !== undefined, asset, isCredited: Number(text) !== 0 },
   }));
 
 /** An opening balance that would be made anew, by whatever edit, while one that was made is gone from the file. */
