@@ -119,9 +119,15 @@ export interface RecordTable<Row> {
 export interface Key {
   readonly table: AnyStateTable;
   readonly key: string;
-  /** If the command is accepted, its decision needs no more of the row than that the owner is active. */
-  readonly onlyActive?: true;
+  /**
+   * Of a row that the command never changes: what it needs of it, if it is accepted. Those who only read a row do not wait for
+   * each other.
+   */
+  readonly reads?: Need;
 }
+
+/** What a decision needs of a row until it is committed. */
+export type Need = "that its owner is active" | "all of it";
 
 // The lane keeps tables of many row types in one collection; each row is only ever used with its own table.
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
@@ -310,15 +316,12 @@ export function inLockOrder<Of>(tables: ReadonlyMap<AnyStateTable, Of>): [AnySta
 }
 
 /** How rows are read: as they are, locked until the transaction ends, or locked but for those that others hold. */
-export type ReadLock = "none" | "for update" | "for update skip locked";
+export type ReadLock = "none" | "locked" | "skip locked";
 
-const LOCK_CLAUSES: Readonly<Record<ReadLock, string>> = {
-  none: "",
-  "for update": "for update of t",
-  "for update skip locked": "for update of t skip locked",
-};
-
-/** Reads, and optionally locks, rows of any tables. Missing rows are left out, and so are those that are skipped. */
+/**
+ * Reads, and optionally locks, rows of any tables. Missing rows are left out, and so are those that are skipped. Rows of a
+ * table none of which is to change are locked against changes only.
+ */
 export async function readKeys(
   database: Queryable,
   keys: readonly Key[],
@@ -327,12 +330,18 @@ export async function readKeys(
 ): Promise<(Key & { readonly row: StateRow })[]> {
   const tables = new Map<AnyStateTable, Set<string>>();
   for (const { table, key } of keys) tables.set(table, (tables.get(table) ?? new Set()).add(key));
+  const changing = new Set(keys.flatMap(({ table, reads }) => (reads === undefined ? [table] : [])));
   const found: (Key & { readonly row: StateRow })[] = [];
   for (const [table, wanted] of inLockOrder(tables)) {
-    const rows: StateRow[] = await readRows(database, table, [...wanted], slot, lock);
+    const rows: StateRow[] = await readRows(database, table, [...wanted], slot, lockClause(lock, changing.has(table)));
     found.push(...rows.map((row) => ({ table, key: table.keyOf(row), row })));
   }
   return found;
+}
+
+function lockClause(lock: ReadLock, isToChange: boolean): string {
+  if (lock === "none") return "";
+  return `for ${isToChange ? "update" : "share"} of t${lock === "skip locked" ? " skip locked" : ""}`;
 }
 
 /**
@@ -343,7 +352,7 @@ async function readRows<Row extends StateRow>(
   table: StateTable<Row>,
   keys: readonly string[],
   slot: number,
-  lock: ReadLock,
+  lock: string,
 ): Promise<Row[]> {
   const values = keys.map((key) => table.keyValues(key, slot));
   const names = table.keys.map((column) => column.name);
@@ -353,7 +362,7 @@ async function readRows<Row extends StateRow>(
        from ${table.name} t join unnest(${unnested.join(", ")}) as k(${names.join(", ")})
          on ${names.map((name) => `t.${name} = k.${name}`).join(" and ")}
       order by ${names.map((name) => `t.${name}`).join(", ")}
-      ${LOCK_CLAUSES[lock]}`,
+      ${lock}`,
     table.keys.map((_, i) => values.map((value) => value[i])),
   );
   return records.map(table.read);

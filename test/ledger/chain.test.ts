@@ -286,7 +286,7 @@ test("rows of one table are locked in the order of their keys, whatever order th
   const other = await openTransaction(db.owner);
   await other.query("select 1 from account where owner_id = $1 for update", [second]);
   const keys = [third, first, second].map((profile) => accountKey(profile, USD));
-  const locking = db.database.transaction((transaction) => readKeys(transaction, keys, 1, "for update"));
+  const locking = db.database.transaction((transaction) => readKeys(transaction, keys, 1, "locked"));
   await untilBlocked(db);
   const free = await other.query("select owner_id from account where owner_id = any($1) for update skip locked", [
     [first, third],

@@ -1,7 +1,7 @@
 /** Many at once on the same accounts: through one lane and through two. */
-import { EventEmitter, once } from "node:events";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { accountKey, entry, journal, type Part } from "../../src/ledger/accounts.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { profileKey } from "../../src/customers/profiles/profiles.ts";
+import { accountKey, entry, journal, type Part, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
 import { BOUNDS } from "../../src/ledger/writer/lane-options.ts";
 import { type Amount, amountOf, formatAmount, negative } from "../../src/money/amount.ts";
@@ -11,7 +11,12 @@ import { pause } from "../../src/std/pause.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane, TESTER, type TestLane } from "../support/movements.ts";
-import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
+import {
+  insertProfile,
+  openTransaction,
+  standStillOnceLocked,
+  untilBlocked,
+} from "../support/postgres/rows-in-the-way.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;
@@ -138,6 +143,57 @@ test("a row that others hold all the time, one behind the other, is had in its t
   expect(longestMs).toBeLessThan(1_500);
 });
 
+test("what others only read, as the row of a market in a batch in flight, is not waited for by who reads it too", async () => {
+  const [read, from, to] = newProfiles(3);
+  await ours.fund([from], "11");
+  await insertProfile(db.owner, read);
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select from profile where id = $1 for share", [read]);
+  const rests = [{ ...profileKey(read), reads: "all of it" as const }];
+  for (const more of [{}, { lock: true as const }]) {
+    const outcomes = Array.from({ length: 5 }, () =>
+      ours.lane.execute(movement({ from, to, amount: "1", rests, ...more })),
+    );
+    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(Array(5).fill("done"));
+  }
+  // A batch that waits for another row, and is refused, does not take it for a row that is held.
+  const held = await openTransaction(db.owner);
+  await held.query("select from account where owner_id = $1 for update", [from]);
+  const waiting = ours.lane.execute(movement({ from, to: read, amount: "1", rests }));
+  await untilBlocked(db);
+  const other = ours.lane.execute(movement({ from: "world", to: read, amount: "1", rests }));
+  expect((await other).kind).toBe("done");
+  await held.query("rollback");
+  await held.end();
+  expect((await waiting).kind).toBe("done");
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect(await availableUsd(db.database, [from, to, read])).toEqual(["0", "10", "2"]);
+});
+
+test("who waits in line for a row holds none meanwhile, however many it needs", async () => {
+  const [from, to] = newProfiles(2).toSorted() as [ProfileId, ProfileId];
+  await ours.fund([from, to], "10");
+  const [first, second] = [await openTransaction(db.owner), await openTransaction(db.owner)];
+  await first.query("select from account where owner_id = $1 for update", [from]);
+  await second.query("select from account where owner_id = $1 for update", [to]);
+  const { rows } = await second.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const waiting = ours.lane.execute(movement({ from, to, amount: "1", lock: true }));
+  await untilBlocked(db);
+  await first.query("commit");
+  await until("it waits for the second", async () => {
+    const blocked = "select pid from pg_stat_activity where $1 = any(pg_blocking_pids(pid))";
+    return (await db.owner.rows(blocked, [rows[0]?.pid])).length > 0;
+  });
+  await first.query("begin");
+  await first.query("select from account where owner_id = $1 for update nowait", [from]);
+  for (const session of [first, second]) {
+    await session.query("rollback");
+    await session.end();
+  }
+  expect((await waiting).kind).toBe("done");
+});
+
 test("two lanes that contend for the same accounts fail no command", async () => {
   const profiles = newProfiles(6);
   await ours.fund(profiles, "1000");
@@ -216,29 +272,13 @@ test("a lane that stands still while its rows are locked holds up another for li
   await ours.fund([from], "10");
   await theirs.lane.stop();
   const database = db.another();
-  const locking = vi.spyOn(database, "transaction");
-  const gate = new EventEmitter();
-  const [stopped, goingOn] = [once(gate, "stopped"), once(gate, "going on")];
-  // As if its process was paused behind the statement that has locked the rows.
-  locking.mockImplementationOnce((work) =>
-    database.transaction((transaction) =>
-      work({
-        rows: async (text, values) => {
-          const rows = await transaction.rows(text, values);
-          if (!text.includes("for update")) return rows as never;
-          gate.emit("stopped");
-          await goingOn;
-          return rows as never;
-        },
-      }),
-    ),
-  );
+  const { stopped, goOn } = standStillOnceLocked(database);
   theirs = await startLane(database, { holder: "theirs" });
   const late = theirs.lane.execute(movement({ from, to, amount: "1", lock: true }));
   await stopped;
   const began = performance.now();
   const [mine] = await Promise.allSettled([ours.lane.execute(movement({ from, to, amount: "1" }))]);
-  gate.emit("going on");
+  goOn();
   expect(mine).toMatchObject({ value: { kind: "done" } });
   expect(performance.now() - began).toBeLessThan(2_500);
   expect((await late).kind).toBe("done");

@@ -19,7 +19,7 @@ import { verifyAll } from "../../src/verify/verify.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { newId, startLane, TESTER } from "../support/movements.ts";
-import { openTransaction, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
+import { openTransaction, standStillOnceLocked, untilBlocked } from "../support/postgres/rows-in-the-way.ts";
 
 let db: TestDatabase;
 let catalogue: Catalogue;
@@ -206,14 +206,14 @@ test("a deactivation waits for a transfer that opens an account, and finds its m
   expect([await paying, await deactivating]).toEqual(["done", "profile_not_empty"]);
 });
 
-test("a transfer waits for a deactivation that has locked the account, and is rejected", async () => {
+test("a transfer waits for a deactivation that has locked the accounts, and is rejected", async () => {
   await remember("BTC", "USD");
-  const release = await holdAccount(profile, "USD");
+  const { stopped, goOn } = standStillOnceLocked(db.database);
   const deactivating = deactivate();
-  await untilBlocked(db);
+  await stopped;
   const paying = pay("BTC");
-  await untilBlocked(db, 2);
-  await release();
+  await untilBlocked(db);
+  goOn();
   expect([await deactivating, await paying]).toEqual(["INACTIVE", "profile_not_found"]);
 });
 

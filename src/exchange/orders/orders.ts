@@ -14,7 +14,7 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import { done, type Result, reject } from "../../std/result.ts";
 import type { Fees } from "../customer-fees/customer-fees.ts";
-import { marketKey } from "../market-state.ts";
+import { marketToReadKey } from "../market-state.ts";
 import { findLastPrice } from "../market-status/markets.ts";
 import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
 import { decideOrder, type OrderRejection, type OrderRequest, type UnknownMarket, type Venue } from "./rules.ts";
@@ -56,7 +56,7 @@ export async function place(
   const id = parts.ids.next() as OrderId;
   const dependsOn = [activeProfileKey(profileId)];
   if (recipientProfileId !== profileId) dependsOn.push(activeProfileKey(recipientProfileId));
-  if (venue.kind === "done") dependsOn.push(marketKey(venue.value.market.code), heldFrom(request, venue.value));
+  if (venue.kind === "done") dependsOn.push(marketToReadKey(venue.value.market.code), heldFrom(request, venue.value));
   return parts.lane.execute({
     queueKey: customerId,
     caller,

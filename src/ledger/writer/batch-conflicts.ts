@@ -40,9 +40,9 @@ export function isContention(error: Error, claims: readonly Claim[]): boolean {
   return ["40P01", "40001", LOCK_NOT_AVAILABLE, "57014", "25P03"].includes(sent.code);
 }
 
-/** Another process holds rows of a batch that is decided under lock: it was not committed. */
-export class RowsHeld extends Error {
-  override readonly name = "RowsHeld";
+/** Another process holds what a batch needs that is decided under lock: it was not committed. */
+export class Held extends Error {
+  override readonly name = "Held";
 }
 
 const LOCK_NOT_AVAILABLE = "55P03";

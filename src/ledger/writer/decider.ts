@@ -78,6 +78,14 @@ export class Decider {
     }
   }
 
+  /** Adds rows that were locked for these commands: what was read of them before may be older. */
+  replace(rows: readonly (Key & { readonly row: StateRow })[], lockedFor: readonly PendingCommand[]): void {
+    const keys = lockedFor.flatMap(({ command }) => command.dependsOn);
+    this.forget(keys);
+    for (const pending of lockedFor) pending.clearAbsent();
+    this.remember(keys, rows, lockedFor);
+  }
+
   /** Drops rows that may have changed; those of others stay. */
   forget(keys: readonly Key[]): void {
     for (const { table, key } of keys) this.#cache.delete(table, key);

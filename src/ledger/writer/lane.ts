@@ -18,8 +18,7 @@ import type { Instant } from "../../std/clock.ts";
 import { pause } from "../../std/pause.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import { type Claim, type Command, type Outcome, type Rejection, Unavailable } from "../decision.ts";
-import { type Key, readKeys } from "../tables.ts";
-import { isContention, isLockTimeout, RowsHeld } from "./batch-conflicts.ts";
+import { Held, isContention, isLockTimeout } from "./batch-conflicts.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
 import { CommandQueue } from "./command-queue.ts";
@@ -36,6 +35,7 @@ import { RefIdLookup } from "./reading/ref-id-lookup.ts";
 import { contestedRows, type Refusal, refusalOf } from "./refusal.ts";
 import type { LockedTogether, RowLine } from "./row-lines.ts";
 import { Slot } from "./slot-chain.ts";
+import { type HeldCommand, lockUnheld } from "./unheld-rows.ts";
 
 export class Lane {
   readonly #database: Database;
@@ -231,10 +231,10 @@ export class Lane {
     for (let done = 0; done < some.length; done += this.#bounds.batch) {
       const group = some.slice(done, done + this.#bounds.batch);
       const claims = group.flatMap((pending) => pending.claims);
-      let failure = await this.#saveUnderLock(group, line);
+      let failure = await this.#saveUnderLock(group, done === 0 ? line : undefined);
       if (failure !== undefined && isContention(failure, claims)) failure = await this.#saveUnderLock(group);
       if (failure === undefined) this.#toLock.onLocked();
-      else if (failure instanceof RowsHeld) await this.#toLock.onHeld(group);
+      else if (failure instanceof Held) this.#toLock.onRefused(group);
       else for (const pending of group) await this.#saveAlone(pending);
     }
   }
@@ -243,30 +243,29 @@ export class Lane {
     for (let attempt = 1; ; attempt += 1) {
       const failure = await this.#saveUnderLock([pending]);
       if (failure === undefined) return;
-      if (failure instanceof RowsHeld) return await this.#toLock.onHeld([pending]);
+      if (failure instanceof Held) return this.#toLock.onRefused([pending]);
       if (attempt === LIMITS.rounds || !isContention(failure, pending.claims)) return this.#fail(pending, failure);
       await pause(Math.random() * 10 * 2 ** attempt);
     }
   }
 
-  /** One batch in a transaction that locks its rows first, or has them. @returns the error when nothing was committed */
+  /** One batch in a transaction that locks its rows first, or has some. @returns the error when nothing was committed */
   async #saveUnderLock(group: readonly PendingCommand[], line?: RowLine): Promise<Error | undefined> {
     let sent: InFlightBatch | undefined;
     // Admitted only when the transaction has ended: if it fails, the whole group is decided again, and they with it.
     let unknown: readonly PendingCommand[] = [];
+    let held: readonly HeldCommand[] = [];
     await this.#clockWatch.untilRight(() => group.some((pending) => this.#isInTime(pending)));
     try {
       const some = [...(await this.#refIds.lookUp(group.filter((pending) => this.#isInTime(pending))))];
       if (some.length === 0) return line?.leave();
       await this.#connection.lockingTransaction(line, async (transaction) => {
-        const keys: Key[] = some.flatMap(({ command }) => command.dependsOn);
-        const rows = await readKeys(transaction, keys, this.#slot.number, "for update");
-        await this.#refIds.rememberTaken(transaction, some);
-        // Rows that were read without a lock may be older than the locked ones.
-        this.#decider.forget(keys);
-        for (const pending of some) pending.clearAbsent();
-        this.#decider.remember(keys, rows, some);
-        const decisions = this.#decider.decide(some, this.#slot.number, this.#clock.now());
+        const { free, ...locked } = await lockUnheld(transaction, some, this.#slot.number);
+        held = locked.held;
+        if (free.length === 0) return;
+        await this.#refIds.rememberTaken(transaction, free);
+        this.#decider.replace(locked.rows, free);
+        const decisions = this.#decider.decide(free, this.#slot.number, this.#clock.now());
         unknown = decisions.unknown;
         for (const { pending, error } of decisions.failed) this.#fail(pending, error);
         if (decisions.batch === undefined) return;
@@ -275,9 +274,9 @@ export class Lane {
       });
     } catch (error) {
       const lost: InFlightBatch | undefined = sent;
-      if (isLockTimeout(asFault(error))) {
+      if (error instanceof Held || isLockTimeout(asFault(error))) {
         if (lost !== undefined) this.#takeBack([lost]);
-        return new RowsHeld();
+        return new Held();
       }
       const hasCommitted = lost !== undefined && (await this.#retryWhileAway(() => this.#slot.hasCommitted(lost.link)));
       // Only now, because the slot may have changed, and with it the house accounts.
@@ -289,6 +288,7 @@ export class Lane {
     }
     if (sent !== undefined) this.#committed(sent);
     for (const pending of unknown) this.#admit(pending);
+    this.#toLock.lineUp(held);
     return undefined;
   }
 

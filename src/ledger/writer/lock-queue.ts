@@ -1,6 +1,6 @@
 /**
- * Commands whose rows are locked before they are decided. Nothing else is decided meanwhile, so they are few at a time, wait
- * briefly for rows that another process holds, and then wait for those in line, beside the others.
+ * Commands whose rows are locked before they are decided. Nothing else is decided meanwhile, so they are few at a time, and do
+ * not wait then for rows that another process holds, but in line, beside the others.
  */
 import type { Clock } from "../../std/clock.ts";
 import { keyName } from "../tables.ts";
@@ -9,6 +9,7 @@ import type { PendingCommand } from "./pending-command.ts";
 import { ExpiringSet } from "./reading/expiring-set.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import { type LockedTogether, RowLines, type RowLinesOptions } from "./row-lines.ts";
+import type { HeldCommand } from "./unheld-rows.ts";
 
 export class LockQueue {
   readonly #commands = new RoundRobinQueue<PendingCommand>();
@@ -28,8 +29,7 @@ export class LockQueue {
       this.push(commands);
       onReady();
     };
-    const onHeld = (names: readonly string[]) => this.addContested(names);
-    this.#lines = new RowLines({ database, slot, onReady, onLeft, onHeld });
+    this.#lines = new RowLines({ database, slot, onReady, onLeft });
   }
 
   get size(): number {
@@ -56,13 +56,11 @@ export class LockQueue {
 
   push(commands: readonly PendingCommand[]): void {
     for (const pending of commands) {
-      const names = pending.command.dependsOn.map(keyName).filter((name) => this.#contested.has(name));
-      if (!pending.isComplete && !this.#lines.join(pending, names))
-        this.#commands.push(pending.command.queueKey, pending);
+      if (!pending.isComplete && !this.#lines.join(pending)) this.#commands.push(pending.command.queueKey, pending);
     }
   }
 
-  /** Those that are decided next, of each customer as many. `onLocked` or `onHeld` follows. */
+  /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows. */
   take(): LockedTogether {
     this.#othersHadTurn = false;
     return this.#lines.take() ?? { commands: this.#commands.take(this.#atOnce) };
@@ -72,13 +70,19 @@ export class LockQueue {
     this.#atOnce = Math.min(LIMITS.locking, this.#atOnce * 2);
   }
 
+  /** Another process holds a row of each of these. */
+  lineUp(held: readonly HeldCommand[]): void {
+    this.addContested(held.map(({ key }) => keyName(key)));
+    this.#lines.lineUp(held);
+  }
+
   /**
-   * Another process holds rows or ref_ids of these. Fewer are locked at a time then, so that those of which nothing is held are
-   * soon alone.
+   * Another process is about to take a ref_id of one of these, or their place in line is lost. Fewer are decided at a time then,
+   * so that those of which nothing is held are soon alone.
    */
-  async onHeld(commands: readonly PendingCommand[]): Promise<void> {
+  onRefused(commands: readonly PendingCommand[]): void {
     this.#atOnce = Math.max(1, Math.floor(Math.min(commands.length, this.#atOnce) / 2));
-    await this.#lines.lineUp(commands);
+    this.push(commands);
   }
 
   /** Nothing is decided any more. */
@@ -95,7 +99,7 @@ export class LockQueue {
   }
 
   #mustLock({ command }: PendingCommand): boolean {
-    if (command.lock === true) return true;
+    if (command.lock === true || this.#lines.isFor(command)) return true;
     return !this.#contested.isEmpty && command.dependsOn.some((key) => this.#contested.has(keyName(key)));
   }
 }

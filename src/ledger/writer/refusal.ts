@@ -1,10 +1,11 @@
 /** Batches of which it is known that another process was in the way: what it has changed, or holds still. */
 import type { Database } from "../../postgres/database.ts";
-import { type Key, keyName, readKeys } from "../tables.ts";
+import { keyName, readKeys } from "../tables.ts";
 import { guardsOf, keysOf } from "./batch.ts";
 import { isConflict, isLockTimeout } from "./batch-conflicts.ts";
 import type { InFlightBatch } from "./in-flight-batch.ts";
 import { claimsOf } from "./pending-command.ts";
+import { readUnheld } from "./unheld-rows.ts";
 
 export type Refusal = "changed" | "held";
 
@@ -38,13 +39,3 @@ export async function contestedRows(
     })
     .map(([name]) => name);
 }
-
-/** Those of these rows that exist and that no other transaction holds. */
-export const readUnheld = (database: Database, keys: readonly Key[], slot: number): ReturnType<typeof readKeys> =>
-  database.transaction(async (transaction) => {
-    await transaction.rows(LOOKING_SETTINGS);
-    return readKeys(transaction, keys, slot, "for update skip locked");
-  });
-
-/** A transaction that only locks would else wait until that is durable. */
-export const LOOKING_SETTINGS = "select set_config('synchronous_commit', 'off', true)";

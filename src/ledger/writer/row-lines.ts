@@ -1,39 +1,41 @@
 /**
- * Commands of which another process holds rows. They wait in line for those, in transactions of their own, while the lane
+ * Commands of which another process holds a row. They wait in line for it, in a transaction of their own, while the lane
  * decides others: a row that others write without a pause goes to a transaction that is waiting when a commit ends.
+ *
+ * Each waits for one row and holds none meanwhile, so nobody waits for a row because of what its holder waits for.
  */
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { withResolvers } from "../../std/with-resolvers.ts";
 import { type Key, keyName, readKeys } from "../tables.ts";
-import { RowsHeld } from "./batch-conflicts.ts";
+import { Held } from "./batch-conflicts.ts";
 import { LIMITS } from "./lane-options.ts";
 import { LOCKING_SETTINGS } from "./lock-patience.ts";
-import type { PendingCommand } from "./pending-command.ts";
-import { readUnheld } from "./refusal.ts";
+import type { AnyCommand, PendingCommand } from "./pending-command.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import type { Slot } from "./slot-chain.ts";
+import type { HeldCommand } from "./unheld-rows.ts";
 
 /** Commands that are decided together once their rows are locked. */
 export interface LockedTogether {
   readonly commands: readonly PendingCommand[];
-  /** Whose transaction has rows of theirs already. */
+  /** Whose transaction has the row that they have waited for. */
   readonly line?: RowLine;
 }
 
 export interface RowLinesOptions {
   readonly database: Database;
   readonly slot: Pick<Slot, "number">;
-  /** For commands that do not wait in line, or no longer. */
+  /** For commands that do not wait in line any more. */
   readonly onLeft: (commands: readonly PendingCommand[]) => void;
-  /** These rows are held by another process. */
-  readonly onHeld: (names: readonly string[]) => void;
-  /** One has its rows: it is to be taken soon, because others wait for them. */
+  /** One has its row: it is to be taken soon, because others wait for it. */
   readonly onReady: () => void;
 }
 
 export class RowLines {
   readonly #options: RowLinesOptions;
-  readonly #lines = new Set<RowLine>();
+  /** By the name of the row. */
+  readonly #lines = new Map<string, RowLine>();
+  #resting = 0;
 
   constructor(options: RowLinesOptions) {
     this.#options = options;
@@ -41,102 +43,107 @@ export class RowLines {
 
   /** Of commands. */
   get size(): number {
-    return [...this.#lines].reduce((sum, line) => sum + 1 + line.behind.size, 0);
+    return [...this.#lines.values()].reduce((sum, line) => sum + 1 + line.behind.size, this.#resting);
   }
 
   get isReady(): boolean {
     return this.#ready() !== undefined;
   }
 
-  /**
-   * Lets a command wait behind one that is in line for the same rows, to be decided together with it.
-   * @param names of the rows that the command would wait for @returns false when nobody is in line for all of them
-   */
-  join(pending: PendingCommand, names: readonly string[]): boolean {
-    if (names.length === 0) return false;
-    const line = [...this.#lines].find((one) => names.every((name) => one.names.has(name)));
+  /** Whether somebody is in line for a row of the command: decided before, it would wait for what its own process has. */
+  isFor(command: AnyCommand): boolean {
+    return this.#lineFor(command) !== undefined;
+  }
+
+  /** Lets a command wait with one that is in line for a row of it. @returns false when nobody is */
+  join(pending: PendingCommand): boolean {
+    const line = this.#lineFor(pending.command);
     line?.behind.push(pending.command.queueKey, pending);
     return line !== undefined;
   }
 
-  /**
-   * Finds out which rows of these commands others hold, and lets those that need them wait in line. The others have left. To be
-   * waited for while nothing is in flight, whose rows would count as held.
-   */
-  async lineUp(commands: readonly PendingCommand[]): Promise<void> {
-    const held = await this.#heldOf(commands).catch(() => new Set<string>());
-    this.#options.onHeld([...held]);
-    const left = commands.filter((pending) => {
-      const keys = pending.command.dependsOn.filter((key) => held.has(keyName(key)));
-      if (keys.length === 0 || pending.isComplete) return true;
-      if (this.join(pending, keys.map(keyName))) return false;
-      if (this.#lines.size >= LIMITS.lines) return true;
-      this.#open(pending, keys);
-      return false;
-    });
-    this.#options.onLeft(left);
+  /** Lets each wait in line for its row. Those for whom there is no room rest for a moment. */
+  lineUp(held: readonly HeldCommand[]): void {
+    const others: PendingCommand[] = [];
+    for (const { pending, key } of held) {
+      const line = this.#lines.get(keyName(key));
+      if (line !== undefined) line.behind.push(pending.command.queueKey, pending);
+      else if (this.#hasRoomFor(pending)) this.#open(pending, key);
+      else others.push(pending);
+    }
+    if (others.length === 0) return;
+    this.#resting += others.length;
+    setTimeout(() => {
+      this.#resting -= others.length;
+      this.#options.onLeft(others);
+    }, LIMITS.restMs);
   }
 
-  /** A line that has its rows, and who is decided then. Those for whom there is no room wait in line anew. */
+  /** A line that has its row, and who is decided then. Those for whom there is no room wait in line anew. */
   take(): LockedTogether | undefined {
     const line = this.#ready();
     if (line === undefined) return undefined;
-    this.#lines.delete(line);
+    this.#lines.delete(line.name);
     const commands = [line.first, ...line.behind.take(LIMITS.locking - 1)];
     const [next] = line.behind.take(1);
-    if (next !== undefined) this.#open(next, line.keys, line.behind);
+    if (next !== undefined) this.#open(next, line.key, line.behind);
     return { line, commands };
   }
 
   /** Nobody is to wait any more. */
   close(): void {
-    for (const line of this.#lines) line.leave();
+    for (const line of this.#lines.values()) line.leave();
+  }
+
+  #hasRoomFor({ command }: PendingCommand): boolean {
+    const lines = [...this.#lines.values()];
+    const isSame = ({ first }: RowLine): boolean => first.command.queueKey === command.queueKey;
+    return lines.length < LIMITS.lines && lines.filter(isSame).length < LIMITS.linesPerCustomer;
+  }
+
+  #lineFor({ dependsOn }: AnyCommand): RowLine | undefined {
+    const key = this.#lines.size === 0 ? undefined : dependsOn.find((one) => this.#lines.has(keyName(one)));
+    return key && this.#lines.get(keyName(key));
   }
 
   #ready(): RowLine | undefined {
-    for (const line of this.#lines) if (line.isReady) return line;
+    for (const line of this.#lines.values()) if (line.isReady) return line;
     return undefined;
   }
 
-  /** Rows that do not exist count as held: nobody waits for them. */
-  async #heldOf(commands: readonly PendingCommand[]): Promise<Set<string>> {
-    const { database, slot } = this.#options;
-    const keys = commands.flatMap(({ command }) => command.dependsOn);
-    const unheld = new Set((await readUnheld(database, keys, slot.number)).map(keyName));
-    return new Set(keys.map(keyName).filter((name) => !unheld.has(name)));
-  }
-
-  #open(first: PendingCommand, keys: readonly Key[], behind = new RoundRobinQueue<PendingCommand>()): void {
+  #open(first: PendingCommand, key: Key, behind = new RoundRobinQueue<PendingCommand>()): void {
     const { database, slot, onLeft, onReady } = this.#options;
-    const line = new RowLine(first, keys, behind);
-    this.#lines.add(line);
+    const line = new RowLine(first, key, behind);
+    this.#lines.set(line.name, line);
     void line.wait(database, slot.number, onReady).finally(() => {
+      if (this.#lines.get(line.name) !== line) return;
       // It was not taken: the wait was too long, or in vain.
-      if (this.#lines.delete(line)) onLeft([first, ...behind.take(behind.size)]);
+      this.#lines.delete(line.name);
+      onLeft([first, ...behind.take(behind.size)]);
     });
   }
 }
 
 type Work = (transaction: Queryable) => Promise<void>;
 
-/** A place in line, for rows that another process holds. */
+/** A place in line, for a row that another process holds. */
 export class RowLine {
   readonly first: PendingCommand;
-  readonly keys: readonly Key[];
-  readonly names: ReadonlySet<string>;
+  readonly key: Key;
+  readonly name: string;
   readonly behind: RoundRobinQueue<PendingCommand>;
   readonly #work = withResolvers<Work | undefined>();
   #state: "waiting" | "ready" | "left" = "waiting";
   #transaction: Promise<void> | undefined;
 
-  constructor(first: PendingCommand, keys: readonly Key[], behind: RoundRobinQueue<PendingCommand>) {
+  constructor(first: PendingCommand, key: Key, behind: RoundRobinQueue<PendingCommand>) {
     this.first = first;
-    this.keys = keys;
-    this.names = new Set(keys.map(keyName));
+    this.key = key;
+    this.name = keyName(key);
     this.behind = behind;
   }
 
-  /** Whether the rows are locked. */
+  /** Whether the row is locked. */
   get isReady(): boolean {
     return this.#state === "ready";
   }
@@ -145,7 +152,7 @@ export class RowLine {
   async wait(database: Database, slot: number, onReady: () => void): Promise<void> {
     this.#transaction = database.transaction(async (transaction) => {
       await transaction.rows(LOCKING_SETTINGS, [LONGEST]);
-      await readKeys(transaction, this.keys, slot, "for update");
+      await readKeys(transaction, [this.key], slot, "locked");
       if (this.#state === "left") return;
       this.#state = "ready";
       onReady();
@@ -158,14 +165,14 @@ export class RowLine {
     await this.#transaction.catch(() => undefined);
   }
 
-  /** Does it in the transaction that has the rows. @throws what that failed with, or RowsHeld when they are not ours any more */
+  /** Does it in the transaction that has the row. @throws what that failed with, or Held when the row is not ours any more */
   async run(work: Work): Promise<void> {
-    if (!this.isReady) throw new RowsHeld();
+    if (!this.isReady) throw new Held();
     this.#work.resolve(work);
     await this.#transaction;
   }
 
-  /** Gives the rows up, unless they are being used. */
+  /** Gives the row up, unless it is being used. */
   leave(): undefined {
     this.#state = "left";
     this.#work.resolve(undefined);

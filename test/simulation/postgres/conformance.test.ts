@@ -7,7 +7,8 @@ import { expectBooksBalance } from "../../support/books.ts";
 import { type TestDatabase, testDatabase } from "../../support/database.ts";
 import { residents } from "../fixtures.ts";
 import { simulate } from "../simulation.ts";
-import { END, type Script, scripts } from "./scripts.ts";
+import { END, type Script } from "./said.ts";
+import { scripts } from "./scripts.ts";
 import type { Transcript } from "./simulated-postgres.ts";
 import { type Heard, IMPATIENT, RealServer, type Server, type Speaker, TwinServer } from "./two-servers.ts";
 

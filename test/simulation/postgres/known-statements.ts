@@ -8,7 +8,7 @@ import { profileTable } from "../../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../../src/ledger/tables.ts";
 import { LOCK_TIMEOUT } from "../../../src/ledger/writer/lane-connection.ts";
 import { LOCKING_SETTINGS } from "../../../src/ledger/writer/lock-patience.ts";
-import { LOOKING_SETTINGS } from "../../../src/ledger/writer/refusal.ts";
+import { LOOKING_SETTINGS } from "../../../src/ledger/writer/unheld-rows.ts";
 import { COMMIT_MARKER, SERIALIZED_COMMIT_MARKER } from "../../../src/postgres/durability.ts";
 import { HISTORY } from "../../../src/postgres/history.ts";
 import { must } from "../../../src/std/assert.ts";

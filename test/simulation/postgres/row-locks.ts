@@ -55,13 +55,14 @@ export class RowLocks {
     });
   }
 
-  /** Exclusively. @returns false when it is held, or waited for */
-  takeUnlessHeld(holder: Holder, name: string): boolean {
+  /** @returns false when it is held, or waited for */
+  takeUnlessHeld(holder: Holder, name: string, mode: LockMode): boolean {
     const lock: Lock = this.#locks.get(name) ?? { held: new Map(), line: [] };
-    if (lock.held.get(holder) === "exclusive") return true;
-    if (lock.line.length > 0 || !isFree(lock, holder, "exclusive")) return false;
+    const own = lock.held.get(holder);
+    if (own === "exclusive" || own === mode) return true;
+    if (lock.line.length > 0 || !isFree(lock, holder, mode)) return false;
     this.#locks.set(name, lock);
-    this.#grant(lock, name, holder, "exclusive");
+    this.#grant(lock, name, holder, mode);
     return true;
   }
 

@@ -267,7 +267,7 @@ export function batchStatement(text: string): Statement | undefined {
 /** `readKeys`: rows by their keys, in the order of these, locked or not. */
 export function keysStatement(text: string): Statement | undefined {
   const match =
-    /^select ((?:t\.\w+, )+t\.version) from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+) order by [^()]+?( for update of t( skip locked)?)?$/.exec(
+    /^select ((?:t\.\w+, )+t\.version) from (\w+) t join (unnest\(.+\) as k\([^)]+\)) on (.+) order by [^()]+?(?: for (update|share) of t( skip locked)?)?$/.exec(
       text,
     );
   if (match === null) return undefined;
@@ -281,13 +281,14 @@ export function keysStatement(text: string): Statement | undefined {
     string?,
   ];
   const columns = selected.split(", ").map((column) => column.slice("t.".length));
+  const mode = lock === "share" ? "share" : "exclusive";
   const joined = join(table, condition, source);
   return async (run, values) => {
     const found = joined.find(run, values).sort((a, b) => (a.key < b.key ? -1 : 1));
     const rows: Row[] = [];
     for (const met of found) {
-      if (skips !== undefined && !run.lockUnlessHeld(table, met.key)) continue;
-      if (lock !== undefined) await run.lock(table, met.key, "exclusive");
+      if (skips !== undefined && !run.lockUnlessHeld(table, met.key, mode)) continue;
+      if (lock !== undefined) await run.lock(table, met.key, mode);
       const row = lock === undefined ? met.seen : joined.again(run, values, met);
       if (row !== undefined) rows.push(Object.fromEntries(columns.map((column) => [column, row[column] ?? null])));
     }

@@ -287,7 +287,7 @@ export class Session {
         await locks.take(transaction, `${table}/${key}`, mode, mostMs);
         if (this.#isOver) throw serverFault("57P01", "terminating connection due to administrator command");
       },
-      lockUnlessHeld: (table, key) => locks.takeUnlessHeld(transaction, `${table}/${key}`),
+      lockUnlessHeld: (table, key, mode) => locks.takeUnlessHeld(transaction, `${table}/${key}`, mode),
       boundLockWaits: (ms, whose) => {
         if (whose === "of the session") this.#lockMs = ms;
         else transaction.lockMs = ms;

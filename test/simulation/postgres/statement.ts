@@ -12,7 +12,7 @@ export interface Run {
   readonly history: string;
   lock(table: string, key: string, mode: LockMode): Promise<void>;
   /** `skip locked`. @returns false when another transaction holds it */
-  lockUnlessHeld(table: string, key: string): boolean;
+  lockUnlessHeld(table: string, key: string, mode: LockMode): boolean;
   boundLockWaits(mostMs: number, whose: "of the transaction" | "of the session"): void;
   write(table: string, row: Row): void;
   remove(table: string, row: Row): void;

@@ -1,7 +1,9 @@
 /** What another session does to the lane's rows: holds them, changes them, and sees who waits for it. */
 import type { Client } from "pg";
+import { vi } from "vitest";
 import type { ProfileId } from "../../../src/ledger/accounts.ts";
 import type { Database, Queryable } from "../../../src/postgres/database.ts";
+import { withResolvers } from "../../../src/std/with-resolvers.ts";
 import type { TestDatabase } from "../database.ts";
 import { newId } from "../movements.ts";
 import { until } from "../until.ts";
@@ -39,6 +41,29 @@ export async function countBlocked({ owner, ownerConnection }: TestDatabase): Pr
 /** Waits until so many sessions of the service wait for a lock. */
 export function untilBlocked(db: TestDatabase, sessions = 1): Promise<void> {
   return until(`${sessions} sessions wait for a lock`, async () => (await countBlocked(db)) >= sessions);
+}
+
+/** Lets the next transaction of this process stand still once it has locked accounts, as if the process was paused. */
+export function standStillOnceLocked(database: Database): {
+  readonly stopped: Promise<void>;
+  readonly goOn: () => void;
+} {
+  const [stopped, goingOn] = [withResolvers<void>(), withResolvers<void>()];
+  vi.spyOn(database, "transaction").mockImplementationOnce((work) =>
+    database.transaction((transaction) =>
+      work({
+        rows: async (text, values) => {
+          const rows = await transaction.rows(text, values);
+          if (/ from account t .* for update of t/s.test(text)) {
+            stopped.resolve();
+            await goingOn.promise;
+          }
+          return rows as never;
+        },
+      }),
+    ),
+  );
+  return { stopped: stopped.promise, goOn: goingOn.resolve };
 }
 
 /** Ends the lane's connections from the server's side. */

@@ -1,0 +1,51 @@
+/** Rows that no other transaction holds, found and locked without waiting for those that are held. */
+import type { Database, Queryable } from "../../postgres/database.ts";
+import { type Key, keyName, readKeys } from "../tables.ts";
+import type { PendingCommand } from "./pending-command.ts";
+
+type FoundRows = Awaited<ReturnType<typeof readKeys>>;
+
+/** A command, and the first of its rows that another transaction holds. */
+export interface HeldCommand {
+  readonly pending: PendingCommand;
+  readonly key: Key;
+}
+
+/** What can be decided at once, with the rows that were locked for it, and what cannot. */
+export interface UnheldCommands {
+  readonly free: readonly PendingCommand[];
+  readonly rows: FoundRows;
+  readonly held: readonly HeldCommand[];
+}
+
+/** Locks the rows of these commands that nobody else holds. */
+export async function lockUnheld(
+  transaction: Queryable,
+  commands: readonly PendingCommand[],
+  slot: number,
+): Promise<UnheldCommands> {
+  const keys = commands.flatMap(({ command }) => command.dependsOn);
+  const rows = await readKeys(transaction, keys, slot, "skip locked");
+  const found = new Set(rows.map(keyName));
+  const missing = keys.filter((key) => !found.has(keyName(key)));
+  // Those that do not exist are nobody's.
+  const skipped = new Set((await readKeys(transaction, missing, slot, "none")).map(keyName));
+  const held: HeldCommand[] = [];
+  const free = commands.filter((pending) => {
+    const key = pending.command.dependsOn.find((one) => skipped.has(keyName(one)));
+    if (key !== undefined) held.push({ pending, key });
+    return key === undefined;
+  });
+  if (free.length === 0) await transaction.rows(LOOKING_SETTINGS);
+  return { free, rows, held };
+}
+
+/** Those of these rows that exist and that no other transaction holds. */
+export const readUnheld = (database: Database, keys: readonly Key[], slot: number): Promise<FoundRows> =>
+  database.transaction(async (transaction) => {
+    await transaction.rows(LOOKING_SETTINGS);
+    return readKeys(transaction, keys, slot, "skip locked");
+  });
+
+/** A transaction that only locks would else wait until that is durable. */
+export const LOOKING_SETTINGS = "select set_config('synchronous_commit', 'off', true)";
