@@ -26,9 +26,6 @@ export const marketTable = stateTable<MarketState>({
 
 export const marketKey = (code: MarketCode): Key => keyOf(marketTable, code);
 
-/** For a command that does not change it, as all but a halt and its end. */
-export const marketToReadKey = (code: MarketCode): Key => ({ ...marketKey(code), reads: "all of it" });
-
 /** The engine's row of a market. Every engine command increments its version, so a fenced engine cannot commit. */
 export interface MarketHead extends StateRow {
   readonly market: MarketCode;

@@ -119,15 +119,14 @@ export interface RecordTable<Row> {
 export interface Key {
   readonly table: AnyStateTable;
   readonly key: string;
+  /** If the command is accepted, its decision needs no more of the row than that the owner is active. */
+  readonly onlyActive?: true;
   /**
-   * Of a row that the command never changes: what it needs of it, if it is accepted. Those who only read a row do not wait for
-   * each other.
+   * Of a row that the command never changes: it needs all of it until it is committed, or that it is as it was when the
+   * batch's statement begins. Those who only read a row do not wait for each other.
    */
-  readonly reads?: Need;
+  readonly reads?: "all of it" | "as it was";
 }
-
-/** What a decision needs of a row until it is committed. */
-export type Need = "that its owner is active" | "all of it";
 
 // The lane keeps tables of many row types in one collection; each row is only ever used with its own table.
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
@@ -320,7 +319,7 @@ export type ReadLock = "none" | "locked" | "skip locked";
 
 /**
  * Reads, and optionally locks, rows of any tables. Missing rows are left out, and so are those that are skipped. Rows of a
- * table none of which is to change are locked against changes only.
+ * table none of which is to change are locked against changes only, or not at all if they may change meanwhile.
  */
 export async function readKeys(
   database: Queryable,
@@ -330,18 +329,18 @@ export async function readKeys(
 ): Promise<(Key & { readonly row: StateRow })[]> {
   const tables = new Map<AnyStateTable, Set<string>>();
   for (const { table, key } of keys) tables.set(table, (tables.get(table) ?? new Set()).add(key));
-  const changing = new Set(keys.flatMap(({ table, reads }) => (reads === undefined ? [table] : [])));
   const found: (Key & { readonly row: StateRow })[] = [];
   for (const [table, wanted] of inLockOrder(tables)) {
-    const rows: StateRow[] = await readRows(database, table, [...wanted], slot, lockClause(lock, changing.has(table)));
+    const needs = keys.flatMap((key) => (key.table === table ? [key.reads] : []));
+    const rows: StateRow[] = await readRows(database, table, [...wanted], slot, lockClause(lock, needs));
     found.push(...rows.map((row) => ({ table, key: table.keyOf(row), row })));
   }
   return found;
 }
 
-function lockClause(lock: ReadLock, isToChange: boolean): string {
-  if (lock === "none") return "";
-  return `for ${isToChange ? "update" : "share"} of t${lock === "skip locked" ? " skip locked" : ""}`;
+function lockClause(lock: ReadLock, needs: readonly Key["reads"][]): string {
+  if (lock === "none" || needs.every((need) => need === "as it was")) return "";
+  return `for ${needs.includes(undefined) ? "update" : "share"} of t${lock === "skip locked" ? " skip locked" : ""}`;
 }
 
 /**

@@ -171,27 +171,67 @@ test("what others only read, as the row of a market in a batch in flight, is not
   expect(await availableUsd(db.database, [from, to, read])).toEqual(["0", "10", "2"]);
 });
 
-test("who waits in line for a row holds none meanwhile, however many it needs", async () => {
-  const [from, to] = newProfiles(2).toSorted() as [ProfileId, ProfileId];
+test("what only has to be as it was when it was decided on, as the market of an order, is not locked, but compared", async () => {
+  const [read, from, to] = newProfiles(3);
+  await ours.fund([from], "10");
+  await insertProfile(db.owner, read);
+  const rests = [{ ...profileKey(read), reads: "as it was" as const }];
+  for (const more of [{}, { lock: true as const }]) {
+    const inTheWay = await openTransaction(db.owner);
+    await inTheWay.query("select from account where owner_id = $1 for update", [from]);
+    const waiting = ours.lane.execute(movement({ from, to, amount: "1", rests, ...more }));
+    await untilBlocked(db);
+    // At once, and also when each has been decided on what was there before.
+    await db.owner.rows("update profile set version = version + 1 where id = $1", [read]);
+    await inTheWay.query("rollback");
+    await inTheWay.end();
+    expect((await waiting).kind).toBe("done");
+  }
+  const refused = () => ours.events.filter((event) => event.kind === "batch_failed" && event.isContention).length;
+  const before = refused();
+  await db.owner.rows("update profile set version = version + 1 where id = $1", [read]);
+  expect((await ours.lane.execute(movement({ from: "world", to, amount: "1", rests }))).kind).toBe("done");
+  expect(refused()).toBe(before + 1);
+});
+
+test("who waits in line for a row holds none that was free", async () => {
+  const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
-  const [first, second] = [await openTransaction(db.owner), await openTransaction(db.owner)];
-  await first.query("select from account where owner_id = $1 for update", [from]);
-  await second.query("select from account where owner_id = $1 for update", [to]);
-  const { rows } = await second.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select from account where owner_id = $1 for update", [to]);
   const waiting = ours.lane.execute(movement({ from, to, amount: "1", lock: true }));
   await untilBlocked(db);
-  await first.query("commit");
-  await until("it waits for the second", async () => {
-    const blocked = "select pid from pg_stat_activity where $1 = any(pg_blocking_pids(pid))";
-    return (await db.owner.rows(blocked, [rows[0]?.pid])).length > 0;
-  });
-  await first.query("begin");
-  await first.query("select from account where owner_id = $1 for update nowait", [from]);
-  for (const session of [first, second]) {
-    await session.query("rollback");
-    await session.end();
-  }
+  await db.owner.rows("select from account where owner_id = $1 for update nowait", [from]);
+  await inTheWay.query("rollback");
+  await inTheWay.end();
   expect((await waiting).kind).toBe("done");
+});
+
+test("a command that needs many rows, each of which is held again and again, gets them all", async () => {
+  const profiles = newProfiles(6);
+  const [to] = newProfiles(1);
+  await ours.fund(profiles, "10");
+  let goOn = true;
+  const hog = async (owner: ProfileId): Promise<void> => {
+    while (goOn) {
+      const inTheWay = await openTransaction(db.owner);
+      await inTheWay.query("select from account where owner_id = $1 for update", [owner]);
+      await pause(150);
+      await inTheWay.query("rollback");
+      await inTheWay.end();
+    }
+  };
+  const hogs = profiles.flatMap((owner) => [hog(owner), hog(owner)]);
+  await untilBlocked(db, 4);
+  const rests = profiles.map((owner) => accountKey(owner, USD));
+  const from = must(profiles[0], "six profiles");
+  const startedMs = performance.now();
+  const outcome = await ours.lane.execute(movement({ from, to, amount: "1", lock: true, rests }));
+  const tookMs = performance.now() - startedMs;
+  goOn = false;
+  await Promise.all(hogs);
+  expect(outcome.kind).toBe("done");
+  expect(tookMs).toBeLessThan(5_000);
 });
 
 test("two lanes that contend for the same accounts fail no command", async () => {

@@ -20,8 +20,8 @@ import {
   type MarketState,
   marketHeadKey,
   marketHeadTable,
+  marketKey,
   marketTable,
-  marketToReadKey,
 } from "../market-state.ts";
 import { type Order, type OrderId, orderKey, orderTable } from "../order.ts";
 import { incomingCountIn, matchRound, type RoundEffects, timeOf } from "./round-changes.ts";
@@ -207,7 +207,7 @@ function daysOf({ head }: Round, about: Instant): Day[] {
  * paid are included because an account may be opened for them: see `inLockOrder`.
  */
 function dependenciesOf(market: Market, round: Round, days: readonly Day[]): Key[] {
-  const keys = [marketHeadKey(market.code), marketToReadKey(market.code)];
+  const keys: Key[] = [marketHeadKey(market.code), { ...marketKey(market.code), reads: "all of it" }];
   for (const { profileId, id } of round.orders.values()) keys.push(orderKey(profileId, id));
   const filled = filledOrders(round);
   for (const order of new Set([...closedOrders(round), ...filled])) {

@@ -1,6 +1,6 @@
 /**
- * Halts and resumes a market, for the operator. Every placement and every match depends on the market's row, so nothing
- * is placed or matched on a market after its halt is durable.
+ * Halts and resumes a market, for the operator. Every match depends on the market's row, so nothing is matched after its
+ * halt is durable. No order that comes then is placed; those placed at the same moment are rejected by the engine.
  */
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { Caller } from "../../ledger/caller.ts";

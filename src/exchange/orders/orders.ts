@@ -6,6 +6,7 @@ import { activeProfileKey } from "../../customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import type { Claim, Outcome, Rejection } from "../../ledger/decision.ts";
+import type { Key } from "../../ledger/tables.ts";
 import type { Lane } from "../../ledger/writer/lane.ts";
 import { type Amount, mulDiv, unitOf, ZERO } from "../../money/amount.ts";
 import type { Database } from "../../postgres/database.ts";
@@ -14,7 +15,7 @@ import type { Clock, Instant } from "../../std/clock.ts";
 import type { IdSource } from "../../std/id.ts";
 import { done, type Result, reject } from "../../std/result.ts";
 import type { Fees } from "../customer-fees/customer-fees.ts";
-import { marketToReadKey } from "../market-state.ts";
+import { marketKey } from "../market-state.ts";
 import { findLastPrice } from "../market-status/markets.ts";
 import { type Order, type OrderId, type OrderStatus, orderTable } from "../order.ts";
 import { decideOrder, type OrderRejection, type OrderRequest, type UnknownMarket, type Venue } from "./rules.ts";
@@ -56,7 +57,7 @@ export async function place(
   const id = parts.ids.next() as OrderId;
   const dependsOn = [activeProfileKey(profileId)];
   if (recipientProfileId !== profileId) dependsOn.push(activeProfileKey(recipientProfileId));
-  if (venue.kind === "done") dependsOn.push(marketToReadKey(venue.value.market.code), heldFrom(request, venue.value));
+  if (venue.kind === "done") dependsOn.push(openMarketKey(venue.value.market.code), heldFrom(request, venue.value));
   return parts.lane.execute({
     queueKey: customerId,
     caller,
@@ -65,6 +66,12 @@ export async function place(
     decide: (state, now) => decideOrder(request, id, venue, state, now),
   });
 }
+
+/**
+ * Not locked: if orders of several nodes held the market, one or another always would, and its halt would wait for long. The
+ * engine rejects an order that was placed while its market was halted.
+ */
+const openMarketKey = (code: MarketCode): Key => ({ ...marketKey(code), reads: "as it was" });
 
 /** The account in which the order holds its funds. */
 function heldFrom({ side, profileId }: OrderRequest, { market }: Venue) {

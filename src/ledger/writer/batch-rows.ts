@@ -1,13 +1,6 @@
 /** The rows that a batch checks or changes, and what of them its statement has to guard. */
 import type { Account } from "../accounts.ts";
-import {
-  type AnyStateTable,
-  type AnyVersionedTable,
-  inLockOrder,
-  type Need,
-  type Projection,
-  type StateRow,
-} from "../tables.ts";
+import { type AnyStateTable, type AnyVersionedTable, inLockOrder, type Projection, type StateRow } from "../tables.ts";
 
 /** A row that the batch depends on. */
 export interface BatchRow {
@@ -18,8 +11,8 @@ export interface BatchRow {
   row: StateRow;
   changed: boolean;
   /** What an accepted command needs of it until the commit; undefined: none depends on it. */
-  needed: Need | undefined;
-  /** Whether a rejection depends on it. */
+  needed: "that it is active" | "all of it" | undefined;
+  /** Whether a decision depends on what it was: a rejection, or one that needs no more. */
   seen: boolean;
   /** The numbers of the callers who requested its changes. */
   callers: Set<number> | undefined;
@@ -121,7 +114,7 @@ export function standInsOf(accounts: readonly BatchRow[]): StandIns {
  */
 function isSpared({ table, key, row, needed }: BatchRow, standIns: StandIns): boolean {
   const { owner } = table;
-  if (owner === undefined || needed !== "that its owner is active" || !owner.isActive(row)) return false;
+  if (owner === undefined || needed !== "that it is active" || !owner.isActive(row)) return false;
   const lastDeactivation = standIns.get(key);
   return typeof lastDeactivation === "bigint" && lastDeactivation <= row.version;
 }

@@ -104,7 +104,7 @@ export class Batch {
    * changes nothing, so it is right if its rows were at one moment as it saw them, and locks none.
    */
   dependOn(keys: readonly Key[], decision: "accepted" | "rejected" = "accepted"): void {
-    for (const { table, key, reads } of keys) {
+    for (const { table, key, onlyActive, reads } of keys) {
       const rows = this.#rowsOfTable(table);
       if (!rows.has(key)) {
         const row = this.#cache.get<StateRow>(table, key);
@@ -112,9 +112,9 @@ export class Batch {
       }
       const known = rows.get(key);
       if (known === undefined) continue;
-      if (decision === "rejected") known.seen = true;
-      else if (reads === "that its owner is active") known.needed ??= reads;
-      else known.needed = "all of it";
+      if (decision === "rejected" || reads === "as it was") known.seen = true;
+      else if (onlyActive !== true) known.needed = "all of it";
+      else known.needed ??= "that it is active";
     }
   }
 
@@ -281,7 +281,8 @@ const latest = (...times: Instant[]): Instant => Math.max(...times) as Instant;
 export const keysOf = ({ states }: BatchContent): Key[] =>
   states.flatMap(({ table, opened, changed, checked, seen }) => [
     ...[...opened, ...changed].map((row) => ({ table, key: table.keyOf(row) })),
-    ...[...checked, ...seen].map((row) => ({ table, key: table.keyOf(row), reads: "all of it" as const })),
+    ...checked.map((row) => ({ table, key: table.keyOf(row), reads: "all of it" as const })),
+    ...seen.map((row) => ({ table, key: table.keyOf(row), reads: "as it was" as const })),
   ]);
 
 /** The versions that the batch was decided on, by key name; 0 for a row that did not exist. */

@@ -62,12 +62,12 @@ export const LIMITS = {
   sweepMs: 100,
   /** Commands decided under lock at a time. Others are not decided meanwhile, so these take turns with a batch of others. */
   locking: 16,
-  /** How many wait in line for a row that another process holds, each with a connection: in total, and for commands of one customer. */
+  /** How many wait in line for rows that other processes hold, each with a connection: in total, and for commands of one customer. */
   lines: 6,
   linesPerCustomer: 2,
   /** How long others rest until they are tried again. */
   restMs: 25,
-  /** How long one that has its row waits for its turn. */
+  /** How long one that has its rows waits for its turn. */
   lineIdleMs: 900,
   /** How long a row that another process changed is locked before it is decided on. */
   contestedMs: 10_000,

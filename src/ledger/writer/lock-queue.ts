@@ -70,9 +70,9 @@ export class LockQueue {
     this.#atOnce = Math.min(LIMITS.locking, this.#atOnce * 2);
   }
 
-  /** Another process holds a row of each of these. */
+  /** Another process holds rows of each of these. */
   lineUp(held: readonly HeldCommand[]): void {
-    this.addContested(held.map(({ key }) => keyName(key)));
+    this.addContested(held.flatMap(({ keys }) => keys.map(keyName)));
     this.#lines.lineUp(held);
   }
 

@@ -2,6 +2,7 @@
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
 import { type Claim, type Command, type Decision, type Outcome, type Rejection, Unavailable } from "../decision.ts";
+import type { Key } from "../tables.ts";
 
 /** Commands of all kinds share one queue; only the caller knows the outcome's type. */
 export type AnyCommand = Command<unknown, Rejection, Claim>;
@@ -15,12 +16,15 @@ export interface Callbacks {
 }
 
 const NO_CLAIMS: readonly Claim[] = [];
+const NO_KEYS: readonly Key[] = [];
 
 export class PendingCommand {
   readonly command: AnyCommand;
   readonly deadline: Instant;
   readonly #callbacks: Callbacks;
   isComplete = false;
+  /** Rows that other processes held when it was to be decided. */
+  waitedFor = NO_KEYS;
   #isInBatch = false;
   /** Keys of rows that were read and do not exist. Rare. */
   #absent: Set<string> | undefined;

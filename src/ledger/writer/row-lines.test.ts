@@ -47,13 +47,13 @@ test("commands of one customer wait for two rows at a time, and of all for six; 
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
   const flood = ["a", "b", "c", "d", "e", "f", "g"].map((name) => pendingOf("flooder", name));
-  lines.lineUp(flood.map((pending, i) => ({ pending, key: rowOf("abcdefg"[i] as string) })));
+  lines.lineUp(flood.map((pending, i) => ({ pending, keys: [rowOf("abcdefg"[i] as string)] })));
   await vi.advanceTimersByTimeAsync(0);
   expect([asked.length, lines.size]).toEqual([2, 7]);
   await vi.advanceTimersByTimeAsync(LIMITS.restMs);
   expect([left, lines.size]).toEqual([flood.slice(2), 2]);
   for (const customer of ["one", "two", "three", "four", "five"]) {
-    lines.lineUp([{ pending: pendingOf(customer, customer), key: rowOf(customer) }]);
+    lines.lineUp([{ pending: pendingOf(customer, customer), keys: [rowOf(customer)] }]);
   }
   await vi.advanceTimersByTimeAsync(0);
   expect([asked.length, lines.size]).toEqual([6, 7]);
@@ -63,7 +63,7 @@ test("who needs a row that somebody is in line for waits behind, and is decided 
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
   const [first, second, third] = [pendingOf("one", "a"), pendingOf("two", "b", "a"), pendingOf("three", "b")];
-  lines.lineUp([{ pending: first, key: rowOf("a") }]);
+  lines.lineUp([{ pending: first, keys: [rowOf("a")] }]);
   expect([first, second, third].map(({ command }) => lines.isFor(command))).toEqual([true, true, false]);
   expect([lines.join(second), lines.join(third)]).toEqual([true, false]);
   expect([lines.isReady, lines.take()]).toEqual([false, undefined]);
@@ -80,7 +80,7 @@ test("those for whom there is no room in one batch wait in line anew", async () 
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
   const many = Array.from({ length: LIMITS.locking + 2 }, (_, i) => pendingOf(`${i}`, "a"));
-  lines.lineUp(many.map((pending) => ({ pending, key: rowOf("a") })));
+  lines.lineUp(many.map((pending) => ({ pending, keys: [rowOf("a")] })));
   await vi.waitUntil(() => asked.length === 1);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
@@ -94,12 +94,32 @@ test("those for whom there is no room in one batch wait in line anew", async () 
   expect(lines.take()?.commands).toEqual(many.slice(LIMITS.locking));
 });
 
+test("one that finds another row held waits for that and for what it has waited for before", async () => {
+  const { asked, database } = heldRows();
+  const { lines } = linesOn(database);
+  const [pending, other] = [pendingOf("one", "a", "b"), pendingOf("two", "a", "b")];
+  lines.lineUp([{ pending, keys: [rowOf("a")] }]);
+  await vi.waitUntil(() => asked.length === 1);
+  asked[0]?.();
+  await vi.waitUntil(() => lines.isReady);
+  lines.take()?.line?.leave();
+  lines.lineUp([{ pending, keys: [rowOf("b")] }]);
+  expect(pending.waitedFor).toEqual([rowOf("a"), rowOf("b")]);
+  lines.lineUp([{ pending: other, keys: [rowOf("a")] }]);
+  await vi.waitUntil(() => asked.length === 2);
+  asked[1]?.();
+  await vi.waitUntil(() => lines.isReady);
+  const taken = lines.take();
+  expect([taken?.line?.keys, taken?.commands]).toEqual([pending.waitedFor, [pending, other]]);
+  taken?.line?.leave();
+});
+
 test("one that is not taken in time gives its row up, and is tried again", async () => {
   vi.useFakeTimers();
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
   const [first, second] = [pendingOf("one", "a"), pendingOf("two", "a")];
-  lines.lineUp([first, second].map((pending) => ({ pending, key: rowOf("a") })));
+  lines.lineUp([first, second].map((pending) => ({ pending, keys: [rowOf("a")] })));
   await vi.advanceTimersByTimeAsync(0);
   asked[0]?.();
   await vi.advanceTimersByTimeAsync(LIMITS.lineIdleMs - 1);

@@ -1,8 +1,8 @@
 /**
- * Commands of which another process holds a row. They wait in line for it, in a transaction of their own, while the lane
+ * Commands of which another process holds rows. They wait in line for those, in transactions of their own, while the lane
  * decides others: a row that others write without a pause goes to a transaction that is waiting when a commit ends.
  *
- * Each waits for one row and holds none meanwhile, so nobody waits for a row because of what its holder waits for.
+ * A line locks no row that was free, so who needs one of those waits for nothing that its command waits for.
  */
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { withResolvers } from "../../std/with-resolvers.ts";
@@ -18,7 +18,7 @@ import type { HeldCommand } from "./unheld-rows.ts";
 /** Commands that are decided together once their rows are locked. */
 export interface LockedTogether {
   readonly commands: readonly PendingCommand[];
-  /** Whose transaction has the row that they have waited for. */
+  /** Whose transaction has the rows that they have waited for. */
   readonly line?: RowLine;
 }
 
@@ -27,14 +27,13 @@ export interface RowLinesOptions {
   readonly slot: Pick<Slot, "number">;
   /** For commands that do not wait in line any more. */
   readonly onLeft: (commands: readonly PendingCommand[]) => void;
-  /** One has its row: it is to be taken soon, because others wait for it. */
+  /** One has its rows: it is to be taken soon, because others wait for them. */
   readonly onReady: () => void;
 }
 
 export class RowLines {
   readonly #options: RowLinesOptions;
-  /** By the name of the row. */
-  readonly #lines = new Map<string, RowLine>();
+  readonly #lines = new Set<RowLine>();
   #resting = 0;
 
   constructor(options: RowLinesOptions) {
@@ -43,7 +42,7 @@ export class RowLines {
 
   /** Of commands. */
   get size(): number {
-    return [...this.#lines.values()].reduce((sum, line) => sum + 1 + line.behind.size, this.#resting);
+    return [...this.#lines].reduce((sum, line) => sum + 1 + line.behind.size, this.#resting);
   }
 
   get isReady(): boolean {
@@ -62,13 +61,17 @@ export class RowLines {
     return line !== undefined;
   }
 
-  /** Lets each wait in line for its row. Those for whom there is no room rest for a moment. */
+  /**
+   * Lets each wait in line for its rows, and for those that it has waited for before: while it waits for others, they would be
+   * held again. Those for whom there is no room rest for a moment.
+   */
   lineUp(held: readonly HeldCommand[]): void {
     const others: PendingCommand[] = [];
-    for (const { pending, key } of held) {
-      const line = this.#lines.get(keyName(key));
+    for (const { pending, keys } of held) {
+      pending.waitedFor = union(pending.waitedFor, keys);
+      const line = [...this.#lines].find(({ names }) => pending.waitedFor.every((key) => names.has(keyName(key))));
       if (line !== undefined) line.behind.push(pending.command.queueKey, pending);
-      else if (this.#hasRoomFor(pending)) this.#open(pending, key);
+      else if (this.#hasRoomFor(pending)) this.#open(pending, pending.waitedFor);
       else others.push(pending);
     }
     if (others.length === 0) return;
@@ -79,71 +82,74 @@ export class RowLines {
     }, LIMITS.restMs);
   }
 
-  /** A line that has its row, and who is decided then. Those for whom there is no room wait in line anew. */
+  /** A line that has its rows, and who is decided then. Those for whom there is no room wait in line anew. */
   take(): LockedTogether | undefined {
     const line = this.#ready();
     if (line === undefined) return undefined;
-    this.#lines.delete(line.name);
+    this.#lines.delete(line);
     const commands = [line.first, ...line.behind.take(LIMITS.locking - 1)];
     const [next] = line.behind.take(1);
-    if (next !== undefined) this.#open(next, line.key, line.behind);
+    if (next !== undefined) this.#open(next, line.keys, line.behind);
     return { line, commands };
   }
 
   /** Nobody is to wait any more. */
   close(): void {
-    for (const line of this.#lines.values()) line.leave();
+    for (const line of this.#lines) line.leave();
   }
 
   #hasRoomFor({ command }: PendingCommand): boolean {
-    const lines = [...this.#lines.values()];
+    const lines = [...this.#lines];
     const isSame = ({ first }: RowLine): boolean => first.command.queueKey === command.queueKey;
     return lines.length < LIMITS.lines && lines.filter(isSame).length < LIMITS.linesPerCustomer;
   }
 
   #lineFor({ dependsOn }: AnyCommand): RowLine | undefined {
-    const key = this.#lines.size === 0 ? undefined : dependsOn.find((one) => this.#lines.has(keyName(one)));
-    return key && this.#lines.get(keyName(key));
-  }
-
-  #ready(): RowLine | undefined {
-    for (const line of this.#lines.values()) if (line.isReady) return line;
+    for (const line of this.#lines) if (dependsOn.some((key) => line.names.has(keyName(key)))) return line;
     return undefined;
   }
 
-  #open(first: PendingCommand, key: Key, behind = new RoundRobinQueue<PendingCommand>()): void {
+  #ready(): RowLine | undefined {
+    for (const line of this.#lines) if (line.isReady) return line;
+    return undefined;
+  }
+
+  #open(first: PendingCommand, keys: readonly Key[], behind = new RoundRobinQueue<PendingCommand>()): void {
     const { database, slot, onLeft, onReady } = this.#options;
-    const line = new RowLine(first, key, behind);
-    this.#lines.set(line.name, line);
+    const line = new RowLine(first, keys, behind);
+    this.#lines.add(line);
     void line.wait(database, slot.number, onReady).finally(() => {
-      if (this.#lines.get(line.name) !== line) return;
       // It was not taken: the wait was too long, or in vain.
-      this.#lines.delete(line.name);
-      onLeft([first, ...behind.take(behind.size)]);
+      if (this.#lines.delete(line)) onLeft([first, ...behind.take(behind.size)]);
     });
   }
 }
 
+function union(some: readonly Key[], more: readonly Key[]): readonly Key[] {
+  const names = new Set(some.map(keyName));
+  return [...some, ...more.filter((key) => !names.has(keyName(key)))];
+}
+
 type Work = (transaction: Queryable) => Promise<void>;
 
-/** A place in line, for a row that another process holds. */
+/** A place in line, for rows that other processes hold. */
 export class RowLine {
   readonly first: PendingCommand;
-  readonly key: Key;
-  readonly name: string;
+  readonly keys: readonly Key[];
+  readonly names: ReadonlySet<string>;
   readonly behind: RoundRobinQueue<PendingCommand>;
   readonly #work = withResolvers<Work | undefined>();
   #state: "waiting" | "ready" | "left" = "waiting";
   #transaction: Promise<void> | undefined;
 
-  constructor(first: PendingCommand, key: Key, behind: RoundRobinQueue<PendingCommand>) {
+  constructor(first: PendingCommand, keys: readonly Key[], behind: RoundRobinQueue<PendingCommand>) {
     this.first = first;
-    this.key = key;
-    this.name = keyName(key);
+    this.keys = keys;
+    this.names = new Set(keys.map(keyName));
     this.behind = behind;
   }
 
-  /** Whether the row is locked. */
+  /** Whether the rows are locked. */
   get isReady(): boolean {
     return this.#state === "ready";
   }
@@ -152,7 +158,7 @@ export class RowLine {
   async wait(database: Database, slot: number, onReady: () => void): Promise<void> {
     this.#transaction = database.transaction(async (transaction) => {
       await transaction.rows(LOCKING_SETTINGS, [LONGEST]);
-      await readKeys(transaction, [this.key], slot, "locked");
+      await readKeys(transaction, this.keys, slot, "locked");
       if (this.#state === "left") return;
       this.#state = "ready";
       onReady();
@@ -165,14 +171,14 @@ export class RowLine {
     await this.#transaction.catch(() => undefined);
   }
 
-  /** Does it in the transaction that has the row. @throws what that failed with, or Held when the row is not ours any more */
+  /** Does it in the transaction that has the rows. @throws what that failed with, or Held when they are not ours any more */
   async run(work: Work): Promise<void> {
     if (!this.isReady) throw new Held();
     this.#work.resolve(work);
     await this.#transaction;
   }
 
-  /** Gives the row up, unless it is being used. */
+  /** Gives the rows up, unless they are being used. */
   leave(): undefined {
     this.#state = "left";
     this.#work.resolve(undefined);

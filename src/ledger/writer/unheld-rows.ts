@@ -5,10 +5,10 @@ import type { PendingCommand } from "./pending-command.ts";
 
 type FoundRows = Awaited<ReturnType<typeof readKeys>>;
 
-/** A command, and the first of its rows that another transaction holds. */
+/** A command, and those of its rows that another transaction holds. */
 export interface HeldCommand {
   readonly pending: PendingCommand;
-  readonly key: Key;
+  readonly keys: readonly Key[];
 }
 
 /** What can be decided at once, with the rows that were locked for it, and what cannot. */
@@ -32,9 +32,9 @@ export async function lockUnheld(
   const skipped = new Set((await readKeys(transaction, missing, slot, "none")).map(keyName));
   const held: HeldCommand[] = [];
   const free = commands.filter((pending) => {
-    const key = pending.command.dependsOn.find((one) => skipped.has(keyName(one)));
-    if (key !== undefined) held.push({ pending, key });
-    return key === undefined;
+    const itsKeys = skipped.size === 0 ? [] : pending.command.dependsOn.filter((key) => skipped.has(keyName(key)));
+    if (itsKeys.length > 0) held.push({ pending, keys: itsKeys });
+    return itsKeys.length === 0;
   });
   if (free.length === 0) await transaction.rows(LOOKING_SETTINGS);
   return { free, rows, held };
