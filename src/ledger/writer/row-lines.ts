@@ -89,7 +89,10 @@ export class RowLines {
     this.#lines.delete(line);
     const commands = [line.first, ...line.behind.take(LIMITS.locking - 1)];
     const [next] = line.behind.take(1);
-    if (next !== undefined) this.#open(next, line.keys, line.behind);
+    if (next !== undefined) {
+      const itsKeys = next.command.dependsOn.filter((key) => line.names.has(keyName(key)));
+      this.#open(next, union(next.waitedFor, itsKeys), line.behind);
+    }
     return { line, commands };
   }
 
