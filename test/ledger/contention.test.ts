@@ -1,8 +1,9 @@
 /** Many at once on the same accounts: through one lane and through two. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { profileKey } from "../../src/customers/profiles/profiles.ts";
+import { activeProfileKey, profileKey } from "../../src/customers/profiles/profiles.ts";
 import { accountKey, entry, journal, type Part, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
+import { readKeys } from "../../src/ledger/tables.ts";
 import { BOUNDS } from "../../src/ledger/writer/lane-options.ts";
 import { type Amount, amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
@@ -192,6 +193,17 @@ test("what only has to be as it was when it was decided on, as the market of an 
   await db.owner.rows("update profile set version = version + 1 where id = $1", [read]);
   expect((await ours.lane.execute(movement({ from: "world", to, amount: "1", rests }))).kind).toBe("done");
   expect(refused()).toBe(before + 1);
+});
+
+test("a profile of which a command needs only that it is active is locked to be changed: the recipient of an order counts it", async () => {
+  const [recipient] = newProfiles(1);
+  await insertProfile(db.owner, recipient);
+  const keys = [activeProfileKey(recipient)];
+  const found = await db.owner.transaction(async (transaction) => {
+    expect(await readKeys(transaction, keys, 1, "locked")).toHaveLength(1);
+    return db.owner.transaction((other) => readKeys(other, keys, 1, "skip locked"));
+  });
+  expect(found).toEqual([]);
 });
 
 test("who waits in line for a row holds none that was free", async () => {
