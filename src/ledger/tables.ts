@@ -327,20 +327,25 @@ export async function readKeys(
   slot: number,
   lock: ReadLock,
 ): Promise<(Key & { readonly row: StateRow })[]> {
-  const tables = new Map<AnyStateTable, Set<string>>();
-  for (const { table, key } of keys) tables.set(table, (tables.get(table) ?? new Set()).add(key));
+  const tables = new Map<AnyStateTable, Key[]>();
+  for (const key of keys) {
+    const ofTable = tables.get(key.table);
+    if (ofTable === undefined) tables.set(key.table, [key]);
+    else ofTable.push(key);
+  }
   const found: (Key & { readonly row: StateRow })[] = [];
   for (const [table, wanted] of inLockOrder(tables)) {
-    const needs = keys.flatMap((key) => (key.table === table ? [key.reads] : []));
-    const rows: StateRow[] = await readRows(database, table, [...wanted], slot, lockClause(lock, needs));
+    const names = new Set(wanted.map(({ key }) => key));
+    const rows: StateRow[] = await readRows(database, table, [...names], slot, lockClause(lock, wanted));
     found.push(...rows.map((row) => ({ table, key: table.keyOf(row), row })));
   }
   return found;
 }
 
-function lockClause(lock: ReadLock, needs: readonly Key["reads"][]): string {
-  if (lock === "none" || needs.every((need) => need === "as it was")) return "";
-  return `for ${needs.includes(undefined) ? "update" : "share"} of t${lock === "skip locked" ? " skip locked" : ""}`;
+function lockClause(lock: ReadLock, wanted: readonly Key[]): string {
+  if (lock === "none" || wanted.every(({ reads }) => reads === "as it was")) return "";
+  const mode = wanted.some(({ reads }) => reads === undefined) ? "update" : "share";
+  return `for ${mode} of t${lock === "skip locked" ? " skip locked" : ""}`;
 }
 
 /**

@@ -108,21 +108,29 @@ test.each([
   expect(await voids()).toEqual(before);
 });
 
-test("a row that others hold all the time, one behind the other, is had in its turn, and others are decided meanwhile", async () => {
-  const [held, to, from, other] = newProfiles(4);
-  await ours.fund([held, from], "100");
-  // As two nodes with one large batch after the other: one always waits, and it has waited before.
+/** As two nodes with one large batch after the other do: one always waits, and it has waited before. @returns what ends it */
+function holdAllTheTime(owners: readonly ProfileId[], holdMs: number): () => Promise<unknown> {
   let goOn = true;
-  const hog = async (): Promise<void> => {
+  const hog = async (owner: ProfileId): Promise<void> => {
     while (goOn) {
       const inTheWay = await openTransaction(db.owner);
-      await inTheWay.query("select from account where owner_id = $1 for update", [held]);
-      await pause(300);
+      await inTheWay.query("select from account where owner_id = $1 for update", [owner]);
+      await pause(holdMs);
       await inTheWay.query("rollback");
       await inTheWay.end();
     }
   };
-  const hogs = [hog(), hog()];
+  const hogs = owners.flatMap((owner) => [hog(owner), hog(owner)]);
+  return () => {
+    goOn = false;
+    return Promise.all(hogs);
+  };
+}
+
+test("a row that others hold all the time, one behind the other, is had in its turn, and others are decided meanwhile", async () => {
+  const [held, to, from, other] = newProfiles(4);
+  await ours.fund([held, from], "100");
+  const letGo = holdAllTheTime([held], 300);
   await untilBlocked(db);
   const outcomes = Array.from({ length: 10 }, () => ours.lane.execute(movement({ from: held, to, amount: "1" })));
   let areDone = false;
@@ -137,8 +145,7 @@ test("a row that others hold all the time, one behind the other, is had in its t
     longestMs = Math.max(longestMs, performance.now() - sentMs);
   }
   const tookMs = performance.now() - startedMs;
-  goOn = false;
-  await Promise.all(hogs);
+  await letGo();
   expect((await all).map(({ kind }) => kind)).toEqual(Array(10).fill("done"));
   expect(tookMs).toBeLessThan(5_000);
   expect(longestMs).toBeLessThan(1_500);
@@ -223,25 +230,14 @@ test("a command that needs many rows, each of which is held again and again, get
   const profiles = newProfiles(6);
   const [to] = newProfiles(1);
   await ours.fund(profiles, "10");
-  let goOn = true;
-  const hog = async (owner: ProfileId): Promise<void> => {
-    while (goOn) {
-      const inTheWay = await openTransaction(db.owner);
-      await inTheWay.query("select from account where owner_id = $1 for update", [owner]);
-      await pause(150);
-      await inTheWay.query("rollback");
-      await inTheWay.end();
-    }
-  };
-  const hogs = profiles.flatMap((owner) => [hog(owner), hog(owner)]);
+  const letGo = holdAllTheTime(profiles, 150);
   await untilBlocked(db, 4);
   const rests = profiles.map((owner) => accountKey(owner, USD));
   const from = must(profiles[0], "six profiles");
   const startedMs = performance.now();
   const outcome = await ours.lane.execute(movement({ from, to, amount: "1", lock: true, rests }));
   const tookMs = performance.now() - startedMs;
-  goOn = false;
-  await Promise.all(hogs);
+  await letGo();
   expect(outcome.kind).toBe("done");
   expect(tookMs).toBeLessThan(5_000);
 });

@@ -73,7 +73,7 @@ export class LockQueue {
   /** Another process holds rows of each of these. */
   lineUp(held: readonly HeldCommand[]): void {
     this.addContested(held.flatMap(({ keys }) => keys.map(keyName)));
-    this.#lines.lineUp(held);
+    this.#lines.lineUp(held.filter(({ pending }) => !pending.isComplete));
   }
 
   /**
