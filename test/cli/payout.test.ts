@@ -327,8 +327,7 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
     if (count > 1) return undefined;
     const items = Array.from({ length: 100 }, (_, index) => ({
       index,
-      status: "COMPLETED",
-      transfer: { id: `t${index}` },
+      ...(index === 99 ? { status: "UNKNOWN" } : { status: "COMPLETED", transfer: { id: `t${index}` } }),
     }));
     return [200, { items }];
   });
@@ -348,24 +347,24 @@ test("Ctrl-C says how to go on, and its result can be run", async () => {
     1,
     "",
     [
-      "interrupted: 100 of 150 lines were answered",
+      "interrupted: 99 of 150 lines were answered",
       `  go on with: parbook payout run '${result.replace("'", "'\\''")}' ${options}`,
     ],
   ]);
   const written = (await readFile(result, "utf8")).split("\n");
-  expect([written[0], written[100], written[101]]).toEqual([
+  expect([written[0], written[99], written[100], written[101]]).toEqual([
     `${HEAD},status,transfer_id,detail`,
-    `${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,it was answered; the run ended before it looked whether the service still has it`,
+    `${from},${to},1,USD,stop-98,"a, b",COMPLETED,t98,it was answered; the run ended before it looked whether the service still has it`,
+    `${from},${to},1,USD,stop-99,"a, b",UNKNOWN,,`,
     `${from},${to},1,USD,stop-100,"a, b",,,`,
   ]);
-  const itemsOf = (status: string, count: number) =>
-    Array.from({ length: count }, (_, i) => ({ status, transfer: { id: `t${i}` } }));
-  const there = itemsOf("EXISTS", 100);
-  const last = itemsOf("EXISTS", 50);
-  const answers = [there, itemsOf("COMPLETED", 50), there, last];
+  const itemsOf = (status: string, first: number, next: number) =>
+    Array.from({ length: next - first }, (_, i) => ({ status, transfer: { id: `t${first + i}` } }));
+  const found = [itemsOf("EXISTS", 0, 100), itemsOf("EXISTS", 100, 150)];
+  const answers = [itemsOf("EXISTS", 0, 99), itemsOf("COMPLETED", 99, 150), ...found];
   const resumed = await standIn((count) => [200, { items: answers[count - 1], ledger_history: "h" }]);
   const answer = await payout(result, urlOfServer(resumed), "--kind", "internal");
-  expect([answer.exitCode, answer.stdout.split("\n")[0]]).toEqual([0, "150 lines: 100 done before, 50 COMPLETED"]);
+  expect([answer.exitCode, answer.stdout.split("\n")[0]]).toEqual([0, "150 lines: 99 done before, 51 COMPLETED"]);
   expect((await readFile(result, "utf8")).split("\n")[100]).toBe(`${from},${to},1,USD,stop-99,"a, b",COMPLETED,t99,`);
   resumed.close();
 });

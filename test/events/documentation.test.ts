@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { EVENT_TYPES } from "../../src/events/events.ts";
+import { startRelay } from "../support/postgres/relay.ts";
 import { missingProgram, required } from "../support/required.ts";
 import { startTestService, type TestCustomer, type TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
@@ -31,23 +32,35 @@ const PROGRAMS = [
   ["python3", "python", ["python3", "-c"]],
 ] as const;
 
-test.for(PROGRAMS)("the %s program follows events", async ([program, language, [command, ...options]], context) => {
-  required(context, missingProgram(program));
-  const env = {
-    BASE_URL: service.baseUrl,
-    AUTH_URL: service.authUrl,
-    CLIENT_ID: acme.clientId,
-    CLIENT_SECRET: acme.secret,
-  };
-  const running = spawn(command, [...options, block(language)], { env: { ...process.env, ...env }, detached: true });
-  // Its children too: curl is one.
-  onTestFinished(() => void process.kill(-(running.pid as number), "SIGKILL"));
-  let received = "";
-  for (const output of [running.stdout, running.stderr]) output.on("data", (part) => (received += part));
-  await until(`${program} reports the profile`, () => received.includes("profile.created"), 30);
-  await callerAs(service, acme)("PUT", `/v2/profiles/${acme.defaultProfile}`, { description: program });
-  await until(`${program} reports its change`, () => received.includes("profile.updated"), 30);
-});
+test.for(PROGRAMS)(
+  "the %s program follows events, and goes on when its connection breaks",
+  async ([program, language, [command, ...options]], context) => {
+    required(context, missingProgram(program));
+    const { hostname, port } = new URL(service.baseUrl);
+    const relay = await startRelay({ host: hostname, port: Number(port) });
+    onTestFinished(() => relay.close());
+    const env = {
+      BASE_URL: `http://127.0.0.1:${relay.connection.port}`,
+      AUTH_URL: service.authUrl,
+      CLIENT_ID: acme.clientId,
+      CLIENT_SECRET: acme.secret,
+    };
+    const running = spawn(command, [...options, block(language)], { env: { ...process.env, ...env }, detached: true });
+    // Its children too: curl is one.
+    onTestFinished(() => void process.kill(-(running.pid as number), "SIGKILL"));
+    let received = "";
+    for (const output of [running.stdout, running.stderr]) output.on("data", (part) => (received += part));
+    await until(`${program} reports the profile`, () => received.includes("profile.created"), 30);
+    if (program !== "curl") {
+      relay.reject(true);
+      relay.cut();
+      await until(`${program} notices the loss`, () => received.includes("again: "), 30);
+      relay.reject(false);
+    }
+    await callerAs(service, acme)("PUT", `/v2/profiles/${acme.defaultProfile}`, { description: program });
+    await until(`${program} reports its change`, () => received.includes("profile.updated"), 30);
+  },
+);
 
 test("the page has every type", () => {
   const named = [...page.matchAll(/`((?:transfer|conversion|order|execution|profile|market|webhook)\.[a-z_.]+)`/g)].map(

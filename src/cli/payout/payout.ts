@@ -143,9 +143,9 @@ async function send(file: string, payout: Payout, options: Options, stopping: Ab
       if (!isDryRun && open.length > 0) for (const line of await look()) results.set(line, LOST);
     }
   } catch (error) {
-    // A result that says no more than the file must not replace that of a run before it.
-    const answered = open.filter((line) => results.has(line)).length;
+    const answered = open.filter((line) => !UNSETTLED.has(results.get(line)?.status ?? "UNKNOWN")).length;
     noteOfDone("it was answered; the run ended before it looked whether the service still has it");
+    // A result that says no more than the file must not replace that of a run before it.
     const unsaved = answered > 0 ? await save() : [];
     const why = stopping.aborted ? "interrupted" : (error as Error).message;
     const next = isDryRun || unsaved.length > 0 ? unsaved : [`go on with: ${answered > 0 ? again : commandOf(file)}`];
