@@ -333,12 +333,15 @@ export async function readKeys(
     if (ofTable === undefined) tables.set(key.table, [key]);
     else ofTable.push(key);
   }
-  const found: (Key & { readonly row: StateRow })[] = [];
-  for (const [table, wanted] of inLockOrder(tables)) {
+  const read = async ([table, wanted]: readonly [AnyStateTable, Key[]]) => {
     const names = new Set(wanted.map(({ key }) => key));
     const rows: StateRow[] = await readRows(database, table, [...names], slot, lockClause(lock, wanted));
-    found.push(...rows.map((row) => ({ table, key: table.keyOf(row), row })));
-  }
+    return rows.map((row) => ({ table, key: table.keyOf(row), row }));
+  };
+  // In a transaction one is sent behind the other, without waiting for answers.
+  if (lock !== "none") return (await Promise.all([...inLockOrder(tables)].map(read))).flat();
+  const found: (Key & { readonly row: StateRow })[] = [];
+  for (const entry of inLockOrder(tables)) found.push(...(await read(entry)));
   return found;
 }
 

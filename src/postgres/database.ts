@@ -157,6 +157,8 @@ export class Database implements Queryable {
       maxLifetimeSeconds: 600,
       onConnect: async (client) => this.#accept(client, await prepareSession(client, POOLED)),
       query_timeout: responseMs,
+      // In a transaction a statement can be sent before those before it are answered.
+      pipeline: true,
     });
     // Without a listener, a connection that breaks between statements would end the process. The next statement fails.
     pool.on("connect", (client) => client.on("error", () => undefined));

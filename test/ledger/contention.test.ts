@@ -1,10 +1,10 @@
 /** Many at once on the same accounts: through one lane and through two. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { activeProfileKey, profileKey } from "../../src/customers/profiles/profiles.ts";
+import assert from "node:assert";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { profileKey } from "../../src/customers/profiles/profiles.ts";
 import { accountKey, entry, journal, type Part, type ProfileId } from "../../src/ledger/accounts.ts";
 import { accept, type Command } from "../../src/ledger/decision.ts";
-import { readKeys } from "../../src/ledger/tables.ts";
-import { BOUNDS } from "../../src/ledger/writer/lane-options.ts";
+import { BOUNDS, LIMITS } from "../../src/ledger/writer/lane-options.ts";
 import { type Amount, amountOf, formatAmount, negative } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
 import { must } from "../../src/std/assert.ts";
@@ -202,17 +202,6 @@ test("what only has to be as it was when it was decided on, as the market of an 
   expect(refused()).toBe(before + 1);
 });
 
-test("a profile of which a command needs only that it is active is locked to be changed: the recipient of an order counts it", async () => {
-  const [recipient] = newProfiles(1);
-  await insertProfile(db.owner, recipient);
-  const keys = [activeProfileKey(recipient)];
-  const found = await db.owner.transaction(async (transaction) => {
-    expect(await readKeys(transaction, keys, 1, "locked")).toHaveLength(1);
-    return db.owner.transaction((other) => readKeys(other, keys, 1, "skip locked"));
-  });
-  expect(found).toEqual([]);
-});
-
 test("who waits in line for a row holds none that was free", async () => {
   const [from, to] = newProfiles(2);
   await ours.fund([from, to], "10");
@@ -295,6 +284,43 @@ test("a batch that is refused because another lane was first costs no session, a
   );
   expect([await sessions(), await voids()]).toEqual(before);
   expect(await availableUsd(db.database, [one, other, to, apart, aside])).toEqual(["7", "7", "2", "8", "6"]);
+});
+
+test("a row that another lane has changed once is soon decided on as it is in memory again", async () => {
+  const [from, to] = newProfiles(2);
+  await ours.fund([from], "100");
+  await ours.lane.execute(movement({ from, to, amount: "1" }));
+  await theirs.lane.execute(movement({ from: "world", to: from, amount: "1" }));
+  const locking = vi.spyOn(db.database, "transaction");
+  onTestFinished(() => locking.mockRestore());
+  for (let i = 0; i < 20; i += 1) await ours.lane.execute(movement({ from, to, amount: "1" }));
+  expect(locking.mock.calls.length).toBeGreaterThanOrEqual(1);
+  expect(locking.mock.calls.length).toBeLessThanOrEqual(2 + LIMITS.timesUnchanged);
+  // For as long as it goes on, each is locked first, so that none is refused.
+  locking.mockClear();
+  for (let i = 0; i < 10; i += 1) {
+    await theirs.lane.execute(movement({ from: "world", to: from, amount: "1" }));
+    await ours.lane.execute(movement({ from, to, amount: "1" }));
+  }
+  expect(locking.mock.calls.length).toBeGreaterThanOrEqual(10);
+  expect(ours.events.filter(({ kind }) => kind === "recovered")).toHaveLength(2);
+});
+
+test("a rule that throws on what was in memory, in line, is tried once more with all locked, and fails alone then", async () => {
+  const [from, to] = newProfiles(2);
+  await ours.fund([from, to], "10");
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select from account where owner_id = $1 for update", [from]);
+  const good = ours.lane.execute(movement({ from, to, amount: "1", lock: true }));
+  const bad = { ...movement({ from, to, amount: "1" }), decide: vi.fn(() => assert.fail("a bug")) };
+  await untilBlocked(db);
+  const failing = expect(ours.lane.execute(bad)).rejects.toThrow("a bug");
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect((await good).kind).toBe("done");
+  await failing;
+  expect(bad.decide.mock.calls.length).toBe(2);
+  expect(await availableUsd(db.database, [from, to])).toEqual(["9", "11"]);
 });
 
 test("what another lane has done while a command waited for its locks is found before it is decided, and refuses no batch", async () => {

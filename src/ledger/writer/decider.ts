@@ -9,6 +9,7 @@ import { LruCache } from "../../std/lru-cache.ts";
 import { type Claim, claimKey, type State } from "../decision.ts";
 import { type Key, keyName, type StateRow, type StateTable } from "../tables.ts";
 import { Batch, type BatchContent, keysOf } from "./batch.ts";
+import type { FoundUnderLock } from "./contested-rows.ts";
 import type { LaneBounds } from "./lane-options.ts";
 import { claimsOf, type Decided, type PendingCommand } from "./pending-command.ts";
 import { RowCache } from "./reading/row-cache.ts";
@@ -51,15 +52,16 @@ export class Decider {
 
   /** Whether each row that a command depends on is in memory, or known to be absent. */
   isKnown(pending: PendingCommand): boolean {
-    return pending.command.dependsOn.every((key) => this.#isKnown(pending, key));
+    return pending.command.dependsOn.every((key) => this.isRowKnown(pending, key));
   }
 
   /** The rows that must be read before it can be decided. */
   unknown(pending: PendingCommand): Key[] {
-    return pending.command.dependsOn.filter((key) => !this.#isKnown(pending, key));
+    return pending.command.dependsOn.filter((key) => !this.isRowKnown(pending, key));
   }
 
-  #isKnown(pending: PendingCommand, key: Key): boolean {
+  /** Whether it is in memory, or known to be absent. */
+  isRowKnown(pending: PendingCommand, key: Key): boolean {
     return this.#cache.has(key.table, key.key) || pending.isAbsent(keyName(key));
   }
 
@@ -78,12 +80,25 @@ export class Decider {
     }
   }
 
-  /** Adds rows that were locked for these commands: what was read of them before may be older. */
-  replace(rows: readonly (Key & { readonly row: StateRow })[], lockedFor: readonly PendingCommand[]): void {
-    const keys = lockedFor.flatMap(({ command }) => command.dependsOn);
+  /**
+   * Adds rows that were locked for these commands: what was read of them before may be older.
+   * @param keys of these rows, and of some that are absent
+   */
+  replace(
+    keys: readonly Key[],
+    rows: readonly (Key & { readonly row: StateRow })[],
+    lockedFor: readonly PendingCommand[],
+  ): FoundUnderLock {
+    const [changed, unchanged]: [string[], string[]] = [[], []];
+    for (const found of rows) {
+      const known = this.#cache.get(found.table, found.key);
+      if (known !== undefined) (known.version === found.row.version ? unchanged : changed).push(keyName(found));
+    }
     this.forget(keys);
-    for (const pending of lockedFor) pending.clearAbsent();
+    const names = keys.map(keyName);
+    for (const pending of lockedFor) pending.clearAbsent(names);
     this.remember(keys, rows, lockedFor);
+    return { changed, unchanged };
   }
 
   /** Drops rows that may have changed; those of others stay. */

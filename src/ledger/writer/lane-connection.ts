@@ -126,8 +126,7 @@ export class LaneConnection {
   /** A pooled transaction that locks rows and writes a batch, or that of a line, which has rows already. */
   async lockingTransaction(line: RowLine | undefined, work: (transaction: Queryable) => Promise<void>): Promise<void> {
     const bounded = async (transaction: Queryable): Promise<void> => {
-      await transaction.rows(LOCKING_SETTINGS, [this.#patience.timeout]);
-      await work(transaction);
+      await Promise.all([transaction.rows(LOCKING_SETTINGS, [this.#patience.timeout]), work(transaction)]);
     };
     await (line === undefined ? this.#database.transaction(bounded) : line.run(bounded));
   }

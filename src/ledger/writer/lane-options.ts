@@ -62,15 +62,24 @@ export const LIMITS = {
   sweepMs: 100,
   /** Commands decided under lock at a time. Others are not decided meanwhile, so these take turns with a batch of others. */
   locking: 16,
-  /** How many wait in line for rows that other processes hold, each with a connection: in total, and for commands of one customer. */
+  /**
+   * How many wait in line for rows that other processes hold, each with a connection: in total, and for commands of one customer,
+   * or of the house, for which these are kept.
+   */
   lines: 6,
   linesPerCustomer: 2,
   /** How long others rest until they are tried again. */
   restMs: 25,
   /** How long one that has its rows waits for its turn. */
   lineIdleMs: 900,
-  /** How long a row that another process changed is locked before it is decided on. */
+  /** How long a row that another process changed is locked before it is decided on, */
   contestedMs: 10_000,
+  /** unless it is found unchanged so often in a row. */
+  timesUnchanged: 4,
+  /** What needs more rows than that */
+  fewRows: 8,
+  /** and so many of those waits in line at once, because one of them is most likely held. */
+  manyContested: 3,
 } as const;
 
 export interface CommittedBatch {

@@ -35,7 +35,7 @@ import { RefIdLookup } from "./reading/ref-id-lookup.ts";
 import { contestedRows, type Refusal, refusalOf } from "./refusal.ts";
 import type { LockedTogether, RowLine } from "./row-lines.ts";
 import { Slot } from "./slot-chain.ts";
-import { type HeldCommand, lockUnheld } from "./unheld-rows.ts";
+import type { HeldCommand } from "./unheld-rows.ts";
 
 export class Lane {
   readonly #database: Database;
@@ -74,8 +74,8 @@ export class Lane {
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
     this.#decider = new Decider(this.#bounds);
-    this.#toLock = new LockQueue(options, this.#slot, () => this.#pump());
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#decider);
+    this.#toLock = new LockQueue(options, this.#slot, this.#decider, this.#refIds, () => this.#pump());
     const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#decider, this.#slot, some);
     this.#reads = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, read(some)));
     this.#retries = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, this.#refIds.lookUp(some)));
@@ -253,21 +253,22 @@ export class Lane {
   async #saveUnderLock(group: readonly PendingCommand[], line?: RowLine): Promise<Error | undefined> {
     let sent: InFlightBatch | undefined;
     // Admitted only when the transaction has ended: if it fails, the whole group is decided again, and they with it.
-    let unknown: readonly PendingCommand[] = [];
+    const others: PendingCommand[] = [];
     let held: readonly HeldCommand[] = [];
     await this.#clockWatch.untilRight(() => group.some((pending) => this.#isInTime(pending)));
     try {
-      const some = [...(await this.#refIds.lookUp(group.filter((pending) => this.#isInTime(pending))))];
+      const inTime = group.filter((pending) => this.#isInTime(pending));
+      // Those of a line are decided as others are: with what is in memory, but for its rows. If that is wrong, all is looked up.
+      const some = line === undefined ? [...(await this.#refIds.lookUp(inTime))] : inTime;
       if (some.length === 0) return line?.leave();
       await this.#connection.lockingTransaction(line, async (transaction) => {
-        const { free, ...locked } = await lockUnheld(transaction, some, this.#slot.number);
+        const locked = await this.#toLock.lock(transaction, some, line);
         held = locked.held;
-        if (free.length === 0) return;
-        await this.#refIds.rememberTaken(transaction, free);
-        this.#decider.replace(locked.rows, free);
-        const decisions = this.#decider.decide(free, this.#slot.number, this.#clock.now());
-        unknown = decisions.unknown;
-        for (const { pending, error } of decisions.failed) this.#fail(pending, error);
+        const decisions = this.#decider.decide(locked.free, this.#slot.number, this.#clock.now());
+        others.push(...decisions.unknown);
+        for (const { pending, error } of decisions.failed)
+          if (line === undefined || pending.throwsAgain()) this.#fail(pending, error);
+          else others.push(pending);
         if (decisions.batch === undefined) return;
         sent = dispatch(decisions.batch, this.#slot.next(decisions.batch.content.digest));
         await this.#connection.sendIn(transaction, sent);
@@ -287,7 +288,7 @@ export class Lane {
       if (!hasCommitted) return asFault(error);
     }
     if (sent !== undefined) this.#committed(sent);
-    for (const pending of unknown) this.#admit(pending);
+    for (const pending of others) this.#admit(pending);
     this.#toLock.lineUp(held);
     return undefined;
   }
@@ -403,8 +404,7 @@ export class Lane {
     this.#admission.expire(now);
     this.#toLock.removeExpired();
     this.#refIds.removeExpired();
-    const [oldest] = this.#inFlight;
-    if (oldest !== undefined && oldest.sentMs + LIMITS.inFlightMs < performance.now()) this.#connection.drop();
+    if (this.#inFlight.some(({ sentMs }) => sentMs + LIMITS.inFlightMs < performance.now())) this.#connection.drop();
     if (this.#state === "running" && !this.#connection.isOpen) this.#recover();
     this.#pump();
   }

@@ -2,29 +2,39 @@
  * Commands whose rows are locked before they are decided. Nothing else is decided meanwhile, so they are few at a time, and do
  * not wait then for rows that another process holds, but in line, beside the others.
  */
+import type { Queryable } from "../../postgres/database.ts";
 import type { Clock } from "../../std/clock.ts";
-import { keyName } from "../tables.ts";
+import { type Key, keyName } from "../tables.ts";
+import { ContestedRows } from "./contested-rows.ts";
+import type { Decider } from "./decider.ts";
 import { LIMITS } from "./lane-options.ts";
-import type { PendingCommand } from "./pending-command.ts";
-import { ExpiringSet } from "./reading/expiring-set.ts";
+import type { AnyCommand, PendingCommand } from "./pending-command.ts";
+import type { RefIdLookup } from "./reading/ref-id-lookup.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
-import { type LockedTogether, RowLines, type RowLinesOptions } from "./row-lines.ts";
-import type { HeldCommand } from "./unheld-rows.ts";
+import { type LockedTogether, type RowLine, RowLines, type RowLinesOptions, union } from "./row-lines.ts";
+import { type HeldCommand, lockUnheld, type UnheldCommands } from "./unheld-rows.ts";
 
 export class LockQueue {
   readonly #commands = new RoundRobinQueue<PendingCommand>();
-  /** Rows that another process changed lately. Decided on as they are in memory, batches would be refused again. */
-  readonly #contested: ExpiringSet;
+  readonly #contested: ContestedRows;
   #atOnce: number = LIMITS.locking;
   #othersHadTurn = false;
+  readonly #slot: RowLinesOptions["slot"];
+  readonly #decider: Decider;
+  readonly #refIds: RefIdLookup;
   readonly #lines: RowLines;
 
   constructor(
     { clock, database }: { readonly clock: Clock } & Pick<RowLinesOptions, "database">,
     slot: RowLinesOptions["slot"],
+    decider: Decider,
+    refIds: RefIdLookup,
     onReady: RowLinesOptions["onReady"],
   ) {
-    this.#contested = new ExpiringSet(clock, LIMITS.contestedMs);
+    this.#contested = new ContestedRows(clock);
+    this.#slot = slot;
+    this.#decider = decider;
+    this.#refIds = refIds;
     const onLeft = (commands: readonly PendingCommand[]) => {
       this.push(commands);
       onReady();
@@ -55,9 +65,13 @@ export class LockQueue {
   }
 
   push(commands: readonly PendingCommand[]): void {
+    const likelyHeld: HeldCommand[] = [];
     for (const pending of commands) {
-      if (!pending.isComplete && !this.#lines.join(pending)) this.#commands.push(pending.command.queueKey, pending);
+      if (pending.isComplete || this.#lines.join(pending)) continue;
+      if (this.#isLikelyHeld(pending.command)) likelyHeld.push({ pending, keys: [] });
+      else this.#commands.push(pending.command.queueKey, pending);
     }
+    this.#lineUp(likelyHeld);
   }
 
   /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows. */
@@ -73,7 +87,42 @@ export class LockQueue {
   /** Another process holds rows of each of these. */
   lineUp(held: readonly HeldCommand[]): void {
     this.addContested(held.flatMap(({ keys }) => keys.map(keyName)));
-    this.#lines.lineUp(held.filter(({ pending }) => !pending.isComplete));
+    this.#lineUp(held.filter(({ pending }) => !pending.isComplete));
+  }
+
+  /**
+   * What needs many rows, as a round of a market, and who has waited before, wait for all that are likely to be held: else they
+   * would find others held each time. The rest waits for what is held only, so that who needs another of its rows does not wait.
+   */
+  #lineUp(held: readonly HeldCommand[]): void {
+    for (const { pending, keys } of held) {
+      const { waitsFor, command } = pending;
+      const isForAll = waitsFor.length > 0 || command.dependsOn.length > LIMITS.fewRows;
+      pending.waitsFor = union(waitsFor, keys, isForAll ? this.#contestedOf(command) : []);
+    }
+    this.#lines.lineUp(held.map(({ pending }) => pending));
+  }
+
+  /** Locks what is free of the rows of commands that were taken, and puts it into memory. */
+  async lock(transaction: Queryable, commands: readonly PendingCommand[], line?: RowLine): Promise<UnheldCommands> {
+    const [locked] = await Promise.all([
+      lockUnheld(transaction, commands, this.#slot.number, line && this.#isToLock(line)),
+      this.#refIds.rememberTaken(transaction, commands),
+    ]);
+    const keys = [...(line?.keys ?? []), ...locked.keys];
+    const rows = [...(line?.rows ?? []), ...locked.rows];
+    if (locked.free.length > 0) this.#contested.noteFound(this.#decider.replace(keys, rows, locked.free));
+    return locked;
+  }
+
+  /**
+   * Of those that have waited in line only what other processes may change is to be locked, and what is not known. The rest is
+   * decided on as it is in memory, as for any batch. What depends on rows that are absent has all locked.
+   */
+  #isToLock(line: RowLine): (key: Key, pending: PendingCommand) => boolean {
+    return (key, pending) =>
+      !line.names.has(keyName(key)) &&
+      (pending.locksAll || this.#isContested(key) || !this.#decider.isRowKnown(pending, key));
   }
 
   /**
@@ -91,15 +140,28 @@ export class LockQueue {
   }
 
   addContested(names: readonly string[]): void {
-    for (const name of names) this.#contested.add(name);
+    this.#contested.add(names);
   }
 
   removeExpired(): void {
     this.#contested.removeExpired();
   }
 
-  #mustLock({ command }: PendingCommand): boolean {
-    if (command.lock === true || this.#lines.isFor(command)) return true;
+  #mustLock({ command, locksAll }: PendingCommand): boolean {
+    if (locksAll || this.#lines.isFor(command)) return true;
     return !this.#contested.isEmpty && command.dependsOn.some((key) => this.#contested.has(keyName(key)));
+  }
+
+  #isLikelyHeld(command: AnyCommand): boolean {
+    return command.dependsOn.length > LIMITS.fewRows && this.#contestedOf(command).length >= LIMITS.manyContested;
+  }
+
+  #contestedOf({ dependsOn }: AnyCommand): readonly Key[] {
+    return this.#contested.isEmpty ? [] : dependsOn.filter((key) => this.#isContested(key));
+  }
+
+  /** Except what is never locked. */
+  #isContested(key: Key): boolean {
+    return key.reads !== "as it was" && this.#contested.has(keyName(key));
   }
 }

@@ -23,8 +23,12 @@ export class PendingCommand {
   readonly deadline: Instant;
   readonly #callbacks: Callbacks;
   isComplete = false;
-  /** Rows that other processes held when it was to be decided. */
-  waitedFor = NO_KEYS;
+  /** Rows that it has to wait for in line, because other processes held them when it was to be decided. */
+  waitsFor = NO_KEYS;
+  /** It has waited in vain together with others. */
+  isAlone = false;
+  /** Its rule has thrown, on rows of which not all were locked. */
+  #hasThrown = false;
   #isInBatch = false;
   /** Keys of rows that were read and do not exist. Rare. */
   #absent: Set<string> | undefined;
@@ -70,6 +74,18 @@ export class PendingCommand {
     this.#isInBatch = false;
   }
 
+  /** Whether all that it depends on must be locked. */
+  get locksAll(): boolean {
+    return this.command.lock === true || this.#hasThrown;
+  }
+
+  /** Its rule has thrown. @returns false the first time: then it is decided again, with all that it depends on locked */
+  throwsAgain(): boolean {
+    const isAgain = this.#hasThrown;
+    this.#hasThrown = true;
+    return isAgain;
+  }
+
   isAbsent(key: string): boolean {
     return this.#absent?.has(key) === true;
   }
@@ -79,8 +95,8 @@ export class PendingCommand {
     this.#absent.add(key);
   }
 
-  clearAbsent(): void {
-    this.#absent = undefined;
+  clearAbsent(keys: readonly string[]): void {
+    if (this.#absent !== undefined) for (const key of keys) this.#absent.delete(key);
   }
 
   /** False if it was complete: a command that failed at its deadline gets no second outcome. */

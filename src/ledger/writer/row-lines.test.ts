@@ -42,28 +42,66 @@ function linesOn(database: Database) {
   return { lines, left };
 }
 
-test("commands of one customer wait for two rows at a time, and of all for six; others rest for a moment", async () => {
+/** One that waits for the first of these rows. */
+function heldOf(queueKey: string, ...names: string[]): PendingCommand {
+  const pending = pendingOf(queueKey, ...names);
+  pending.waitsFor = names.slice(0, 1).map(rowOf);
+  return pending;
+}
+
+test("of one customer two wait in line at a time, of all four, and two of the house; others rest for a moment", async () => {
   vi.useFakeTimers();
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
-  const flood = ["a", "b", "c", "d", "e", "f", "g"].map((name) => pendingOf("flooder", name));
-  lines.lineUp(flood.map((pending, i) => ({ pending, keys: [rowOf("abcdefg"[i] as string)] })));
+  const flood = ["a", "b", "c", "d"].map((name) => heldOf("flooder", name));
+  for (const pending of flood) lines.lineUp([pending]);
   await vi.advanceTimersByTimeAsync(0);
-  expect([asked.length, lines.size]).toEqual([2, 7]);
+  expect([asked.length, lines.size]).toEqual([2, 4]);
   await vi.advanceTimersByTimeAsync(LIMITS.restMs);
   expect([left, lines.size]).toEqual([flood.slice(2), 2]);
-  for (const customer of ["one", "two", "three", "four", "five"]) {
-    lines.lineUp([{ pending: pendingOf(customer, customer), keys: [rowOf(customer)] }]);
-  }
+  for (const customer of ["one", "two", "three"]) lines.lineUp([heldOf(customer, customer)]);
   await vi.advanceTimersByTimeAsync(0);
-  expect([asked.length, lines.size]).toEqual([6, 7]);
+  expect([asked.length, lines.size]).toEqual([4, 5]);
+  for (const market of ["x", "y", "z"]) lines.lineUp([heldOf("house", market)]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect([asked.length, lines.size]).toEqual([6, 8]);
+});
+
+test("what one customer's commands wait for they wait for together, and are decided in one batch", async () => {
+  const { asked, database } = heldRows();
+  const { lines } = linesOn(database);
+  const rounds = ["a", "b", "c"].map((name) => heldOf("house", name));
+  lines.lineUp([...rounds, heldOf("other", "d")]);
+  await vi.waitUntil(() => asked.length === 2);
+  asked[0]?.();
+  await vi.waitUntil(() => lines.isReady);
+  const taken = lines.take();
+  expect([taken?.line?.keys, taken?.commands]).toEqual([["a", "b", "c"].map(rowOf), rounds]);
+  taken?.line?.leave();
+});
+
+test("those who have waited together in vain wait alone: the row that was not to be had may be that of one", async () => {
+  vi.useFakeTimers();
+  const failure = withResolvers<never>();
+  const database = { transaction: () => failure.promise } as unknown as Database;
+  const { lines, left } = linesOn(database);
+  const rounds = ["a", "b"].map((name) => heldOf("house", name));
+  lines.lineUp(rounds);
+  failure.reject(new Error("lock timeout"));
+  await vi.advanceTimersByTimeAsync(0);
+  expect([left, lines.size]).toEqual([rounds, 0]);
+  const { asked, database: second } = heldRows();
+  const { lines: anew } = linesOn(second);
+  anew.lineUp(left);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked.length).toBe(2);
 });
 
 test("who needs a row that somebody is in line for waits behind, and is decided together with it", async () => {
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
-  const [first, second, third] = [pendingOf("one", "a"), pendingOf("two", "b", "a"), pendingOf("three", "b")];
-  lines.lineUp([{ pending: first, keys: [rowOf("a")] }]);
+  const [first, second, third] = [heldOf("one", "a"), pendingOf("two", "b", "a"), pendingOf("three", "b")];
+  lines.lineUp([first]);
   expect([first, second, third].map(({ command }) => lines.isFor(command))).toEqual([true, true, false]);
   expect([lines.join(second), lines.join(third)]).toEqual([true, false]);
   expect([lines.isReady, lines.take()]).toEqual([false, undefined]);
@@ -79,38 +117,36 @@ test("who needs a row that somebody is in line for waits behind, and is decided 
 test("those for whom there is no room in one batch wait in line anew", async () => {
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
-  const many = Array.from({ length: LIMITS.locking + 2 }, (_, i) => pendingOf(`${i}`, "a"));
-  lines.lineUp(many.map((pending) => ({ pending, keys: [rowOf("a")] })));
+  const first = heldOf("0", "a");
+  lines.lineUp([first]);
+  const behind = Array.from({ length: LIMITS.locking + 1 }, (_, i) => pendingOf(`${i + 1}`, "a"));
+  for (const pending of behind) lines.join(pending);
   await vi.waitUntil(() => asked.length === 1);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
   const taken = lines.take();
-  expect(taken?.commands).toEqual(many.slice(0, LIMITS.locking));
+  expect(taken?.commands).toEqual([first, ...behind.slice(0, LIMITS.locking - 1)]);
   await vi.waitUntil(() => asked.length === 2);
   expect([lines.size, lines.isReady]).toEqual([2, false]);
   taken?.line?.leave();
   asked[1]?.();
   await vi.waitUntil(() => lines.isReady);
-  expect(lines.take()?.commands).toEqual(many.slice(LIMITS.locking));
+  expect(lines.take()?.commands).toEqual(behind.slice(LIMITS.locking - 1));
 });
 
-test("one that finds another row held waits for that and for what it has waited for before", async () => {
+test("one that waits for a row for which somebody is in line waits behind", async () => {
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
-  const [pending, other] = [pendingOf("one", "a", "b"), pendingOf("two", "a", "b")];
-  lines.lineUp([{ pending, keys: [rowOf("a")] }]);
-  await vi.waitUntil(() => asked.length === 1);
+  const first = pendingOf("one", "a", "b");
+  first.waitsFor = ["a", "b"].map(rowOf);
+  const [second, third] = [heldOf("two", "a", "c"), heldOf("three", "c")];
+  lines.lineUp([first]);
+  lines.lineUp([second, third]);
+  await vi.waitUntil(() => asked.length === 2);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
-  lines.take()?.line?.leave();
-  lines.lineUp([{ pending, keys: [rowOf("b")] }]);
-  expect(pending.waitedFor).toEqual([rowOf("a"), rowOf("b")]);
-  lines.lineUp([{ pending: other, keys: [rowOf("a")] }]);
-  await vi.waitUntil(() => asked.length === 2);
-  asked[1]?.();
-  await vi.waitUntil(() => lines.isReady);
   const taken = lines.take();
-  expect([taken?.line?.keys, taken?.commands]).toEqual([pending.waitedFor, [pending, other]]);
+  expect([taken?.line?.keys, taken?.commands]).toEqual([first.waitsFor, [first, second]]);
   taken?.line?.leave();
 });
 
@@ -118,12 +154,13 @@ test("one that is not taken in time gives its row up, and is tried again", async
   vi.useFakeTimers();
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
-  const [first, second] = [pendingOf("one", "a"), pendingOf("two", "a")];
-  lines.lineUp([first, second].map((pending) => ({ pending, keys: [rowOf("a")] })));
+  const [first, second] = [heldOf("one", "a"), heldOf("two", "a")];
+  for (const pending of [first, second]) lines.lineUp([pending]);
   await vi.advanceTimersByTimeAsync(0);
   asked[0]?.();
   await vi.advanceTimersByTimeAsync(LIMITS.lineIdleMs - 1);
   expect([lines.isReady, left]).toEqual([true, []]);
   await vi.advanceTimersByTimeAsync(1);
   expect([lines.isReady, lines.size, left]).toEqual([false, 0, [first, second]]);
+  expect([first.isAlone, second.isAlone]).toEqual([false, false]);
 });

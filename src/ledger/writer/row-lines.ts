@@ -2,7 +2,8 @@
  * Commands of which another process holds rows. They wait in line for those, in transactions of their own, while the lane
  * decides others: a row that others write without a pause goes to a transaction that is waiting when a commit ends.
  *
- * A line locks no row that was free, so who needs one of those waits for nothing that its command waits for.
+ * A line locks only rows that others hold, or change all the time, so who needs another waits for nothing that its command waits
+ * for.
  */
 import type { Database, Queryable } from "../../postgres/database.ts";
 import { withResolvers } from "../../std/with-resolvers.ts";
@@ -13,7 +14,6 @@ import { LOCKING_SETTINGS } from "./lock-patience.ts";
 import type { AnyCommand, PendingCommand } from "./pending-command.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 import type { Slot } from "./slot-chain.ts";
-import type { HeldCommand } from "./unheld-rows.ts";
 
 /** Commands that are decided together once their rows are locked. */
 export interface LockedTogether {
@@ -42,7 +42,7 @@ export class RowLines {
 
   /** Of commands. */
   get size(): number {
-    return [...this.#lines].reduce((sum, line) => sum + 1 + line.behind.size, this.#resting);
+    return [...this.#lines].reduce((sum, line) => sum + line.first.length + line.behind.size, this.#resting);
   }
 
   get isReady(): boolean {
@@ -62,17 +62,22 @@ export class RowLines {
   }
 
   /**
-   * Lets each wait in line for its rows, and for those that it has waited for before: while it waits for others, they would be
-   * held again. Those for whom there is no room rest for a moment.
+   * Lets each wait in line for the rows that it waits for: those of one customer together, so that they are decided in one batch,
+   * and the rounds of all markets. Those for whom there is no room rest for a moment.
    */
-  lineUp(held: readonly HeldCommand[]): void {
+  lineUp(commands: readonly PendingCommand[]): void {
     const others: PendingCommand[] = [];
-    for (const { pending, keys } of held) {
-      pending.waitedFor = union(pending.waitedFor, keys);
-      const line = [...this.#lines].find(({ names }) => pending.waitedFor.every((key) => names.has(keyName(key))));
+    const groups = new Map<unknown, PendingCommand[]>();
+    for (const pending of commands) {
+      const { isAlone, waitsFor } = pending;
+      const line = [...this.#lines].find(({ names }) => waitsFor.every((key) => names.has(keyName(key))));
+      const group = isAlone ? pending : pending.command.queueKey;
       if (line !== undefined) line.behind.push(pending.command.queueKey, pending);
-      else if (this.#hasRoomFor(pending)) this.#open(pending, pending.waitedFor);
-      else others.push(pending);
+      else groups.set(group, [...(groups.get(group) ?? []), pending]);
+    }
+    for (const group of groups.values()) {
+      if (this.#hasRoomFor(group)) this.#open(group);
+      else others.push(...group);
     }
     if (others.length === 0) return;
     this.#resting += others.length;
@@ -87,12 +92,13 @@ export class RowLines {
     const line = this.#ready();
     if (line === undefined) return undefined;
     this.#lines.delete(line);
-    const commands = [line.first, ...line.behind.take(LIMITS.locking - 1)];
-    const [next] = line.behind.take(1);
-    if (next !== undefined) {
-      const itsKeys = next.command.dependsOn.filter((key) => line.names.has(keyName(key)));
-      this.#open(next, union(next.waitedFor, itsKeys), line.behind);
+    const commands = [...line.first, ...line.behind.take(LIMITS.locking - line.first.length)];
+    const next = line.behind.take(LIMITS.locking);
+    for (const pending of next) {
+      const shared = pending.command.dependsOn.filter((key) => line.names.has(keyName(key)));
+      pending.waitsFor = union(pending.waitsFor, shared);
     }
+    if (next.length > 0) this.#open(next, line.behind);
     return { line, commands };
   }
 
@@ -101,10 +107,13 @@ export class RowLines {
     for (const line of this.#lines) line.leave();
   }
 
-  #hasRoomFor({ command }: PendingCommand): boolean {
-    const lines = [...this.#lines];
-    const isSame = ({ first }: RowLine): boolean => first.command.queueKey === command.queueKey;
-    return lines.length < LIMITS.lines && lines.filter(isSame).length < LIMITS.linesPerCustomer;
+  /** Two of them are the house's: customers cannot keep the rounds of markets from waiting in line. */
+  #hasRoomFor([pending]: readonly PendingCommand[]): boolean {
+    const queueKey = pending?.command.queueKey;
+    const queueKeys = [...this.#lines].map(({ first }) => first[0]?.command.queueKey);
+    if (queueKeys.filter((one) => one === queueKey).length >= LIMITS.linesPerCustomer) return false;
+    const ofCustomers = queueKeys.filter((one) => one !== "house").length;
+    return queueKey === "house" || ofCustomers < LIMITS.lines - LIMITS.linesPerCustomer;
   }
 
   #lineFor({ dependsOn }: AnyCommand): RowLine | undefined {
@@ -117,39 +126,48 @@ export class RowLines {
     return undefined;
   }
 
-  #open(first: PendingCommand, keys: readonly Key[], behind = new RoundRobinQueue<PendingCommand>()): void {
+  #open(first: readonly PendingCommand[], behind = new RoundRobinQueue<PendingCommand>()): void {
     const { database, slot, onLeft, onReady } = this.#options;
-    const line = new RowLine(first, keys, behind);
+    const line = new RowLine(first, behind);
     this.#lines.add(line);
     void line.wait(database, slot.number, onReady).finally(() => {
-      // It was not taken: the wait was too long, or in vain.
-      if (this.#lines.delete(line)) onLeft([first, ...behind.take(behind.size)]);
+      if (!this.#lines.delete(line)) return;
+      // It was not taken: it had to wait for its turn for too long, or for a row, which may be that of one of them only.
+      if (line.isWaiting) for (const pending of first) pending.isAlone = true;
+      onLeft([...first, ...behind.take(behind.size)]);
     });
   }
 }
 
-function union(some: readonly Key[], more: readonly Key[]): readonly Key[] {
-  const names = new Set(some.map(keyName));
-  return [...some, ...more.filter((key) => !names.has(keyName(key)))];
+/** All of these keys, each once. */
+export function union(...lists: readonly (readonly Key[])[]): readonly Key[] {
+  return [...new Map(lists.flat().map((key) => [keyName(key), key])).values()];
 }
 
 type Work = (transaction: Queryable) => Promise<void>;
 
 /** A place in line, for rows that other processes hold. */
 export class RowLine {
-  readonly first: PendingCommand;
+  /** Those whose rows it is for. */
+  readonly first: readonly PendingCommand[];
   readonly keys: readonly Key[];
   readonly names: ReadonlySet<string>;
+  /** As they are, once they are locked. */
+  rows: Awaited<ReturnType<typeof readKeys>> = [];
   readonly behind: RoundRobinQueue<PendingCommand>;
   readonly #work = withResolvers<Work | undefined>();
   #state: "waiting" | "ready" | "left" = "waiting";
   #transaction: Promise<void> | undefined;
 
-  constructor(first: PendingCommand, keys: readonly Key[], behind: RoundRobinQueue<PendingCommand>) {
+  constructor(first: readonly PendingCommand[], behind: RoundRobinQueue<PendingCommand>) {
     this.first = first;
-    this.keys = keys;
-    this.names = new Set(keys.map(keyName));
+    this.keys = union(...first.map(({ waitsFor }) => waitsFor));
+    this.names = new Set(this.keys.map(keyName));
     this.behind = behind;
+  }
+
+  get isWaiting(): boolean {
+    return this.#state === "waiting";
   }
 
   /** Whether the rows are locked. */
@@ -160,8 +178,11 @@ export class RowLine {
   /** Resolves when the transaction has ended, whatever came of it. */
   async wait(database: Database, slot: number, onReady: () => void): Promise<void> {
     this.#transaction = database.transaction(async (transaction) => {
-      await transaction.rows(LOCKING_SETTINGS, [LONGEST]);
-      await readKeys(transaction, this.keys, slot, "locked");
+      const [, rows] = await Promise.all([
+        transaction.rows(LOCKING_SETTINGS, [LONGEST]),
+        readKeys(transaction, this.keys, slot, "locked"),
+      ]);
+      this.rows = rows;
       if (this.#state === "left") return;
       this.#state = "ready";
       onReady();

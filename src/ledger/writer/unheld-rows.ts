@@ -11,9 +11,10 @@ export interface HeldCommand {
   readonly keys: readonly Key[];
 }
 
-/** What can be decided at once, with the rows that were locked for it, and what cannot. */
+/** What can be decided at once, with the rows that were looked for and those that were locked, and what cannot. */
 export interface UnheldCommands {
   readonly free: readonly PendingCommand[];
+  readonly keys: readonly Key[];
   readonly rows: FoundRows;
   readonly held: readonly HeldCommand[];
 }
@@ -23,21 +24,23 @@ export async function lockUnheld(
   transaction: Queryable,
   commands: readonly PendingCommand[],
   slot: number,
+  isToLock: (key: Key, pending: PendingCommand) => boolean = () => true,
 ): Promise<UnheldCommands> {
-  const keys = commands.flatMap(({ command }) => command.dependsOn);
+  const keys = commands.flatMap((pending) => pending.command.dependsOn.filter((key) => isToLock(key, pending)));
   const rows = await readKeys(transaction, keys, slot, "skip locked");
   const found = new Set(rows.map(keyName));
   const missing = keys.filter((key) => !found.has(keyName(key)));
   // Those that do not exist are nobody's.
   const skipped = new Set((await readKeys(transaction, missing, slot, "none")).map(keyName));
   const held: HeldCommand[] = [];
+  // Also who would not have locked it itself: it would wait for it, or take it for a row that does not exist.
   const free = commands.filter((pending) => {
     const itsKeys = skipped.size === 0 ? [] : pending.command.dependsOn.filter((key) => skipped.has(keyName(key)));
     if (itsKeys.length > 0) held.push({ pending, keys: itsKeys });
     return itsKeys.length === 0;
   });
   if (free.length === 0) await transaction.rows(LOOKING_SETTINGS);
-  return { free, rows, held };
+  return { free, keys, rows, held };
 }
 
 /** Those of these rows that exist and that no other transaction holds. */
