@@ -339,7 +339,7 @@ export async function readKeys(
     return rows.map((row) => ({ table, key: table.keyOf(row), row }));
   };
   // In a transaction one is sent behind the other, without waiting for answers.
-  if (lock !== "none") return (await Promise.all([...inLockOrder(tables)].map(read))).flat();
+  if (lock !== "none") return (await Promise.all(inLockOrder(tables).map(read))).flat();
   const found: (Key & { readonly row: StateRow })[] = [];
   for (const entry of inLockOrder(tables)) found.push(...(await read(entry)));
   return found;

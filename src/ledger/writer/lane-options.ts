@@ -72,13 +72,13 @@ export const LIMITS = {
   restMs: 25,
   /** How long one that has its rows waits for its turn. */
   lineIdleMs: 900,
-  /** How long a row that another process changed is locked before it is decided on, */
+  /** How long a row that another process changed is locked before it is decided on. */
   contestedMs: 10_000,
-  /** unless it is found unchanged so often in a row. */
+  /** Found unchanged so often in a row, it is not locked first any more. */
   timesUnchanged: 4,
-  /** What needs more rows than that */
+  /** A command that needs more rows than these waits in line for all that other processes change. */
   fewRows: 8,
-  /** and so many of those waits in line at once, because one of them is most likely held. */
+  /** If other processes change so many of its rows, it waits at once: one of them is most likely held. */
   manyContested: 3,
 } as const;
 

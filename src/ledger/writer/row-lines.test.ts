@@ -80,6 +80,20 @@ test("what one customer's commands wait for they wait for together, and are deci
   taken?.line?.leave();
 });
 
+test("no more wait together than are decided at a time", async () => {
+  const { asked, database } = heldRows();
+  const { lines } = linesOn(database);
+  const many = Array.from({ length: LIMITS.locking + 2 }, (_, i) => heldOf("house", `${i}`));
+  lines.lineUp(many);
+  expect(lines.size).toBe(many.length);
+  await vi.waitUntil(() => asked.length === 1);
+  asked[0]?.();
+  await vi.waitUntil(() => lines.isReady);
+  const taken = lines.take();
+  expect(taken?.commands).toEqual(many.slice(0, LIMITS.locking));
+  taken?.line?.leave();
+});
+
 test("those who have waited together in vain wait alone: the row that was not to be had may be that of one", async () => {
   vi.useFakeTimers();
   const failure = withResolvers<never>();

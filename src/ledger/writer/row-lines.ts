@@ -76,8 +76,9 @@ export class RowLines {
       else groups.set(group, [...(groups.get(group) ?? []), pending]);
     }
     for (const group of groups.values()) {
-      if (this.#hasRoomFor(group)) this.#open(group);
-      else others.push(...group);
+      // As many as are decided at a time.
+      if (this.#hasRoomFor(group)) this.#open(group.splice(0, LIMITS.locking));
+      others.push(...group);
     }
     if (others.length === 0) return;
     this.#resting += others.length;
@@ -107,7 +108,7 @@ export class RowLines {
     for (const line of this.#lines) line.leave();
   }
 
-  /** Two of them are the house's: customers cannot keep the rounds of markets from waiting in line. */
+  /** Keeps two lines for the rounds of markets, which customers cannot take. */
   #hasRoomFor([pending]: readonly PendingCommand[]): boolean {
     const queueKey = pending?.command.queueKey;
     const queueKeys = [...this.#lines].map(({ first }) => first[0]?.command.queueKey);
