@@ -4,8 +4,8 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { activeProfileKey } from "../customers/profiles/profiles.ts";
-import { accountKey } from "../ledger/accounts.ts";
+import { activeProfileKey, profileKey } from "../customers/profiles/profiles.ts";
+import { accountKey, type ProfileId } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Command, Outcome } from "../ledger/decision.ts";
 import type { Key } from "../ledger/tables.ts";
@@ -89,7 +89,7 @@ async function create(
   const outcome = await lane.execute({
     queueKey: customerId,
     caller,
-    dependsOn: [activeProfileKey(profileId), activeProfileKey(recipientId), ...(accounts ?? [])],
+    dependsOn: [activeProfileKey(profileId), recipientKey(profileId, recipientId), ...(accounts ?? [])],
     claims: refId === undefined ? [] : [{ customerId, kind: "conversion", refId, id }],
     decide: (state) => decideConversion(request, id, pair, codes, state),
   });
@@ -102,9 +102,10 @@ export function settlementOf(
   conversion: Conversion,
   caller: Caller,
 ): Command<Conversion, ConversionNotFound | ConversionNotSettleable> {
-  const { id } = conversion;
+  const { id, customerId } = conversion;
   const { key, dependsOn } = closingRows(conversion);
-  return { queueKey: "house", caller, dependsOn, decide: (state, now) => decideSettlement(key, id, state, now) };
+  const queueKey = `settlements of ${customerId}` as const;
+  return { queueKey, caller, dependsOn, decide: (state, now) => decideSettlement(key, id, state, now) };
 }
 
 export function cancellationOf(
@@ -120,5 +121,9 @@ export function cancellationOf(
 function closingRows(conversion: Conversion): { readonly key: Key; readonly dependsOn: readonly Key[] } {
   const { profileId, recipientProfileId } = conversion;
   const key = conversionKey(conversion);
-  return { key, dependsOn: [key, activeProfileKey(recipientProfileId ?? profileId), ...closingKeys(conversion)] };
+  return { key, dependsOn: [key, recipientKey(profileId, recipientProfileId), ...closingKeys(conversion)] };
 }
+
+/** Another profile counts what will pay into it. */
+const recipientKey = (profileId: ProfileId, recipientId = profileId): Key =>
+  recipientId === profileId ? activeProfileKey(profileId) : profileKey(recipientId);

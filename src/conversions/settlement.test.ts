@@ -103,9 +103,9 @@ test("what was created is reported once it is durable, and what was rejected or 
   expect(told).toEqual([one]);
 });
 
-test("a settlement waits in the platform's queue, however many commands its customer has sent; a cancel waits in the customer's", () => {
+test("a settlement waits with those of its customer, however many other commands that has sent; a cancel waits with those", () => {
   const [settling, cancelling] = [settlementOf, cancellationOf].map((of) => of(conversion("one"), CALLER));
-  expect([settling?.queueKey, cancelling?.queueKey]).toEqual(["house", "acme"]);
+  expect([settling?.queueKey, cancelling?.queueKey]).toEqual(["settlements of acme", "acme"]);
 });
 
 test("the search looks for what has been due for a second, or was made by a clock that is a minute ahead", async () => {

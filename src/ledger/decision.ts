@@ -70,10 +70,15 @@ export interface Released {
   readonly closedBefore: Instant;
 }
 
+type SettlementsOf = `settlements of ${string}`;
+
 /** `Claimed`: `Claim` if it may claim ref_ids, `never` if it never does. */
 export interface Command<Value, Why extends Rejection, Claimed extends Claim = never> {
-  /** The customer whose queue it joins. `house`: settlements, fills, expiries and halts, which are never shed under load. */
-  readonly queueKey: Uuid | "house";
+  /**
+   * The customer whose queue it joins. Never shed under load: `house`, for fills, expiries and halts, and the settlements of a
+   * customer's conversions.
+   */
+  readonly queueKey: Uuid | "house" | SettlementsOf;
   readonly caller: Caller;
   readonly dependsOn: readonly Key[];
   readonly claims?: readonly Claimed[] | undefined;

@@ -119,14 +119,16 @@ export interface RecordTable<Row> {
 export interface Key {
   readonly table: AnyStateTable;
   readonly key: string;
-  /** If the command is accepted, its decision needs no more of the row than that the owner is active. */
-  readonly onlyActive?: true;
   /**
-   * Of a row that the command never changes: it needs all of it until it is committed, or that it is as it was when the
-   * batch's statement begins. Those who only read a row do not wait for each other.
+   * Of a row that the command does not change, or hardly ever: it needs all of it until it is committed, that it is as it was when
+   * the batch's statement begins, or, if it is accepted, no more than that the owner is active. Those who only read a row do not
+   * wait for each other.
    */
-  readonly reads?: "all of it" | "as it was";
+  readonly reads?: "all of it" | "as it was" | "that it is active";
 }
+
+/** Whether a command that is decided under lock locks the row first. If not, the batch compares what it needs of it. */
+export const isLockedFirst = ({ reads }: Key): boolean => reads === undefined || reads === "all of it";
 
 // The lane keeps tables of many row types in one collection; each row is only ever used with its own table.
 // biome-ignore lint/suspicious/noExplicitAny: the type of the row is checked where the table is paired with it
@@ -319,7 +321,7 @@ export type ReadLock = "none" | "locked" | "skip locked";
 
 /**
  * Reads, and optionally locks, rows of any tables. Missing rows are left out, and so are those that are skipped. Rows of a
- * table none of which is to change are locked against changes only, or not at all if they may change meanwhile.
+ * table none of which is to change are locked against changes only, and those that are not to be locked first not at all.
  */
 export async function readKeys(
   database: Queryable,
@@ -327,29 +329,46 @@ export async function readKeys(
   slot: number,
   lock: ReadLock,
 ): Promise<(Key & { readonly row: StateRow })[]> {
-  const tables = new Map<AnyStateTable, Key[]>();
-  for (const key of keys) {
-    const ofTable = tables.get(key.table);
-    if (ofTable === undefined) tables.set(key.table, [key]);
-    else ofTable.push(key);
-  }
-  const read = async ([table, wanted]: readonly [AnyStateTable, Key[]]) => {
-    const names = new Set(wanted.map(({ key }) => key));
-    const rows: StateRow[] = await readRows(database, table, [...names], slot, lockClause(lock, wanted));
+  const read = async ([table, wanted]: readonly [AnyStateTable, Wanted]) => {
+    const rows: StateRow[] = await readRows(database, table, [...wanted.names], slot, lockClause(lock, wanted));
     return rows.map((row) => ({ table, key: table.keyOf(row), row }));
   };
+  const [locked, others] = wantedRows(keys, lock);
+  const inOrder = [...inLockOrder(locked), ...inLockOrder(others)];
   // In a transaction one is sent behind the other, without waiting for answers.
-  if (lock !== "none") return (await Promise.all(inLockOrder(tables).map(read))).flat();
+  if (lock !== "none") return (await Promise.all(inOrder.map(read))).flat();
   const found: (Key & { readonly row: StateRow })[] = [];
-  for (const entry of inLockOrder(tables)) found.push(...(await read(entry)));
+  for (const entry of inOrder) found.push(...(await read(entry)));
   return found;
 }
 
-function lockClause(lock: ReadLock, wanted: readonly Key[]): string {
-  if (lock === "none" || wanted.every(({ reads }) => reads === "as it was")) return "";
-  const mode = wanted.some(({ reads }) => reads === undefined) ? "update" : "share";
-  return `for ${mode} of t${lock === "skip locked" ? " skip locked" : ""}`;
+/** Rows of a table that are read in one statement. */
+interface Wanted {
+  readonly names: Set<string>;
+  mode: "update" | "share" | undefined;
 }
+
+type WantedRows = ReadonlyMap<AnyStateTable, Wanted>;
+
+/** A row is locked if one of its keys says so. */
+function wantedRows(keys: readonly Key[], lock: ReadLock): readonly [locked: WantedRows, others: WantedRows] {
+  const [locked, others] = [new Map<AnyStateTable, Wanted>(), new Map<AnyStateTable, Wanted>()];
+  for (const key of keys) {
+    const tables = lock !== "none" && isLockedFirst(key) ? locked : others;
+    const wanted = tables.get(key.table) ?? { names: new Set(), mode: undefined };
+    wanted.names.add(key.key);
+    if (tables === locked) wanted.mode = key.reads === undefined ? "update" : (wanted.mode ?? "share");
+    tables.set(key.table, wanted);
+  }
+  for (const [table, { names }] of others) {
+    for (const name of locked.get(table)?.names ?? []) names.delete(name);
+    if (names.size === 0) others.delete(table);
+  }
+  return [locked, others];
+}
+
+const lockClause = (lock: ReadLock, { mode }: Wanted): string =>
+  mode === undefined ? "" : `for ${mode} of t${lock === "skip locked" ? " skip locked" : ""}`;
 
 /**
  * Locks in key order, so that two transactions that lock the same rows wait for each other instead of deadlocking.

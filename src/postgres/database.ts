@@ -2,7 +2,6 @@
  * Access to PostgreSQL: a pool for reads and short transactions, and dedicated connections. Values without an exact
  * JavaScript type (`numeric`, `int8`) are returned as text, times as `Instant`.
  */
-import { createHash } from "node:crypto";
 import pg from "pg";
 import { asError } from "../std/as-error.ts";
 import { assert } from "../std/assert.ts";
@@ -10,10 +9,19 @@ import type { Instant } from "../std/clock.ts";
 import { LONGEST_TIMER_MS } from "../std/pause.ts";
 import { asObjects } from "./row-objects.ts";
 import { prepareSession, type Session, type SessionSettings, SessionUnfit } from "./session.ts";
+import { statementName } from "./statement-name.ts";
 
 export interface Queryable {
   /** @param planned `once` for a look-up by a unique key: see `Planning` */
   rows<Row>(text: string, values?: readonly unknown[], planned?: Planning): Promise<Row[]>;
+}
+
+export interface Transaction extends Queryable {
+  /**
+   * Has a last statement sent together with the COMMIT, so that what it locks is held for no round trip more. If it fails, so does
+   * the transaction.
+   */
+  commitWith(text: string, values: readonly unknown[]): void;
 }
 
 /**
@@ -198,18 +206,27 @@ export class Database implements Queryable {
    * @throws OutcomeUnknown when the commit was sent and may or may not be durable.
    */
   async transaction<Value>(
-    work: (transaction: Queryable) => Promise<Value>,
+    work: (transaction: Transaction) => Promise<Value>,
     takes: "seconds" | "any time" = "seconds",
   ): Promise<Value> {
     return this.#withClient(this.#pool, async (client) => {
       await client.query("begin");
       if (takes === "any time") await client.query("set local statement_timeout = 0");
       const timeout = takes === "any time" ? { query_timeout: LONGEST_TIMER_MS } : {};
+      let last: Parameters<Transaction["commitWith"]> | undefined;
+      const send = (text: string, values: readonly unknown[] = []) =>
+        client.query({ text, values: values as unknown[], rowMode: "array", ...timeout });
       const value = await work({
-        rows: async <Row>(text: string, values: readonly unknown[] = []) =>
-          asObjects<Row>(await client.query({ text, values: values as unknown[], rowMode: "array", ...timeout })),
+        rows: async <Row>(text: string, values?: readonly unknown[]) => asObjects<Row>(await send(text, values)),
+        commitWith: (...statement) => {
+          assert(last === undefined, "a transaction is committed with one statement");
+          last = statement;
+        },
       });
+      const answered = last && Promise.allSettled([send(...last)]);
       const ended = await commit(client, "commit");
+      const [answer] = (await answered) ?? [];
+      if (answer?.status === "rejected") throw answer.reason;
       assert(ended.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended.command}`);
       return value;
     });
@@ -380,17 +397,6 @@ async function commit(
   } finally {
     client.off("notice", note);
   }
-}
-
-const names = new Map<string, string>();
-
-/** The name under which a text is prepared: a hash of it, so that equal names mean equal statements on any connection. */
-function statementName(text: string): string {
-  const known = names.get(text);
-  if (known !== undefined) return known;
-  const name = createHash("sha256").update(text).digest("hex").slice(0, 32);
-  names.set(text, name);
-  return name;
 }
 
 /** An optional time as a statement parameter. */

@@ -8,7 +8,7 @@ import { readBalances } from "../../src/ledger/balances.ts";
 import { Lane } from "../../src/ledger/writer/lane.ts";
 import { amountOf } from "../../src/money/amount.ts";
 import { USD } from "../../src/money/asset.ts";
-import { Database, type Queryable } from "../../src/postgres/database.ts";
+import { Database, type Transaction } from "../../src/postgres/database.ts";
 import type { Clock, Instant } from "../../src/std/clock.ts";
 import { IdSource, instantOf } from "../../src/std/id.ts";
 import { pause } from "../../src/std/pause.ts";
@@ -161,8 +161,13 @@ class OtherClock extends Database {
     return super.rows(otherClock(text), values);
   }
 
-  override transaction<Value>(work: (transaction: Queryable) => Promise<Value>): Promise<Value> {
-    return super.transaction(({ rows }) => work({ rows: (text, values) => rows(otherClock(text), values) }));
+  override transaction<Value>(work: (transaction: Transaction) => Promise<Value>): Promise<Value> {
+    return super.transaction(({ rows, commitWith }) =>
+      work({
+        rows: (text, values) => rows(otherClock(text), values),
+        commitWith: (text, values) => commitWith(otherClock(text), values),
+      }),
+    );
   }
 
   override async connect(...settings: Parameters<Database["connect"]>): ReturnType<Database["connect"]> {

@@ -4,7 +4,6 @@ import { must } from "../../src/std/assert.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
 import { availableUsd, movement, newId, newProfiles, startLane } from "../support/movements.ts";
-import { BATCH } from "../support/postgres/standby.ts";
 import { until } from "../support/until.ts";
 
 let db: TestDatabase;
@@ -47,17 +46,12 @@ test("commands whose rows do not fit take effect once, although their batch was 
   // they open the receivers' accounts meanwhile, so that its rows fit no more.
   await theirs.lane.execute(early);
   const locking = vi.spyOn(database, "transaction").mockImplementationOnce((work) =>
-    database.transaction((transaction) =>
-      work({
-        rows: async (text, values) => {
-          if (BATCH.test(text)) {
-            await theirs.lane.execute(late);
-            await theirs.fund(receivers, "1");
-          }
-          return transaction.rows(text, values);
-        },
-      }),
-    ),
+    database.transaction(async (transaction) => {
+      const value = await work(transaction);
+      await theirs.lane.execute(late);
+      await theirs.fund(receivers, "1");
+      return value;
+    }),
   );
 
   const outcomes = await Promise.all(

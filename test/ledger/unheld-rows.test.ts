@@ -1,7 +1,7 @@
 /** Rows that other transactions hold are found, and not waited for. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { activeProfileKey } from "../../src/customers/profiles/profiles.ts";
-import { type Key, readKeys } from "../../src/ledger/tables.ts";
+import { activeProfileKey, profileKey } from "../../src/customers/profiles/profiles.ts";
+import { type Key, keyName, readKeys } from "../../src/ledger/tables.ts";
 import { type AnyCommand, PendingCommand } from "../../src/ledger/writer/pending-command.ts";
 import { lockUnheld } from "../../src/ledger/writer/unheld-rows.ts";
 import { expectBooksBalance } from "../support/books.ts";
@@ -23,15 +23,17 @@ afterEach(async () => {
   await expectBooksBalance(db.owner);
 });
 
-test("a profile of which a command needs only that it is active is locked to be changed: the recipient of an order counts it", async () => {
+test("a profile that may be changed is locked, as the recipient of an order, and one that has to be active only is not", async () => {
   const [recipient] = newProfiles(1);
   await insertProfile(db.owner, recipient);
-  const keys = [activeProfileKey(recipient)];
-  const found = await db.owner.transaction(async (transaction) => {
-    expect(await readKeys(transaction, keys, 1, "locked")).toHaveLength(1);
-    return db.owner.transaction((other) => readKeys(other, keys, 1, "skip locked"));
+  const [changes, needsActive] = [[profileKey(recipient)], [activeProfileKey(recipient)]];
+  await db.owner.transaction(async (transaction) => {
+    expect(await readKeys(transaction, [...needsActive, ...changes], 1, "locked")).toHaveLength(1);
+    const found = (keys: readonly Key[]) => db.owner.transaction((other) => readKeys(other, keys, 1, "skip locked"));
+    expect(await found(changes)).toEqual([]);
+    expect(await found([...changes, ...needsActive])).toEqual([]);
+    expect((await found(needsActive)).map(keyName)).toEqual(changes.map(keyName));
   });
-  expect(found).toEqual([]);
 });
 
 test("who depends on a row that is held is held too, though only another was to lock it", async () => {
@@ -42,8 +44,7 @@ test("who depends on a row that is held is held too, though only another was to 
   const command = movement({ from: owner, to: owner, amount: "1" }) as unknown as AnyCommand;
   const ends = { resolve: () => {}, reject: () => {}, onComplete: () => {} };
   const both = [1, 2].map(() => new PendingCommand(command, 0 as never, ends));
-  const isToLock = (_: Key, pending: PendingCommand): boolean => pending === both[0];
-  const { free, held } = await db.owner.transaction((transaction) => lockUnheld(transaction, both, 1, isToLock));
+  const { free, held } = await db.owner.transaction((transaction) => lockUnheld(transaction, both, 1));
   expect([free, held.map(({ pending }) => pending)]).toEqual([[], both]);
   await inTheWay.query("rollback");
   await inTheWay.end();

@@ -10,8 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 
-const add = (transaction: Queryable, name: string): Promise<unknown> =>
-  transaction.rows("insert into lease (name, holder, fence, expires_at) values ($1, 'test', 1, now())", [name]);
+const ADD = "insert into lease (name, holder, fence, expires_at) values ($1, 'test', 1, now())";
+const add = (transaction: Queryable, name: string): Promise<unknown> => transaction.rows(ADD, [name]);
 const isStored = async (name: string): Promise<boolean> =>
   (await db.database.rows("select 1 from lease where name = $1", [name])).length === 1;
 
@@ -39,6 +39,17 @@ test("a failed statement that the work ignores makes a rollback of the commit, w
   });
   await expect(ignoring).rejects.toThrow("a transaction ends with COMMIT, but here it ended with ROLLBACK");
   expect(await isStored("ignored")).toBe(false);
+});
+
+test("with the statement that a transaction is committed with all is stored, or nothing", async () => {
+  const withLast = (first: string) =>
+    db.database.transaction(async (transaction) => {
+      transaction.commitWith(ADD, ["last"]);
+      await add(transaction, first);
+    });
+  await withLast("one");
+  await expect(withLast("two")).rejects.toMatchObject({ code: "23505", constraint: "lease_pkey" });
+  expect(await Promise.all(["one", "last", "two"].map(isStored))).toEqual([true, true, false]);
 });
 
 test("once it is cut off, a database runs no statement and opens no connection any more", async () => {

@@ -1,5 +1,5 @@
 /** What a test sees of the statements that a pool is asked for. */
-import type { Database, Queryable } from "../../src/postgres/database.ts";
+import type { Database, Queryable, Transaction } from "../../src/postgres/database.ts";
 
 type Watcher = (database: Queryable, text: string, values: readonly unknown[] | undefined) => Promise<void>;
 
@@ -17,6 +17,17 @@ export function watchStatements(database: Database, watch: Watcher): () => void 
   });
   const [rows, transaction] = [own.rows.bind(database), own.transaction.bind(database)];
   database.rows = watched({ rows }).rows;
-  database.transaction = (work, takes) => transaction((queryable) => work(watched(queryable)), takes);
+  database.transaction = (work, takes) =>
+    transaction(async (own) => {
+      let last: Parameters<Transaction["commitWith"]> | undefined;
+      const commitWith: Transaction["commitWith"] = (...statement) => {
+        last = statement;
+      };
+      const value = await work({ ...watched(own), commitWith });
+      if (last === undefined) return value;
+      await watch(own, ...last);
+      own.commitWith(...last);
+      return value;
+    }, takes);
   return () => void Object.assign(database, own);
 }

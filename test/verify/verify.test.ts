@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Database } from "../../src/postgres/database.ts";
+import { Database, type Queryable } from "../../src/postgres/database.ts";
 import type { Instant } from "../../src/std/clock.ts";
 import { lowestId } from "../../src/std/id.ts";
 import { examine } from "../../src/verify/check.ts";
@@ -98,7 +98,7 @@ test("times that are more than two minutes ahead are noted", async () => {
          select gen_random_uuid(), $1, id, 'USD', 'USDG', 1, 'CREATED', now(), now(), 1, 1, 1 from customer limit 1`,
         [lowestId((Date.now() + seconds * 1_000) as Instant)],
       );
-      return findTimesAhead(transaction as Database);
+      return findTimesAhead(transaction as Queryable as Database);
     };
     expect(await notes(90)).toEqual([]);
     const ahead = (what: string) =>

@@ -36,7 +36,7 @@ export const profileNotFound = (profileId: string): ProfileNotFound => ({ code: 
 export const profileKey = (id: ProfileId): Key => keyOf(profileTable, id);
 
 /** For a command that, if it is accepted, needs no more of the profile than that it is active: often it needs no lock then. */
-export const activeProfileKey = (id: ProfileId): Key => ({ table: profileTable, key: id, onlyActive: true });
+export const activeProfileKey = (id: ProfileId): Key => ({ ...profileKey(id), reads: "that it is active" });
 
 /** @returns the profile if it is active and, if given, the customer's */
 export function activeProfile(state: State, id: ProfileId, customerId?: CustomerId): Profile | undefined {

@@ -57,7 +57,7 @@ function holds(deactivation: bigint | undefined, isActive = true): void {
   cache.set(accountTable, accountKey(a, USD).key, account);
 }
 
-const ACTIVE_HOLDER = { table: holderTable, key: a, onlyActive: true } as const;
+const ACTIVE_HOLDER = { table: holderTable, key: a, reads: "that it is active" } as const;
 const holders = () => batch.close(NOW).states.find(({ table }) => table === holderTable);
 const checkedHolders = () => holders()?.checked;
 const isLocked = [{ id: a, version: 5n }];

@@ -104,7 +104,7 @@ export class Batch {
    * changes nothing, so it is right if its rows were at one moment as it saw them, and locks none.
    */
   dependOn(keys: readonly Key[], decision: "accepted" | "rejected" = "accepted"): void {
-    for (const { table, key, onlyActive, reads } of keys) {
+    for (const { table, key, reads } of keys) {
       const rows = this.#rowsOfTable(table);
       if (!rows.has(key)) {
         const row = this.#cache.get<StateRow>(table, key);
@@ -113,8 +113,8 @@ export class Batch {
       const known = rows.get(key);
       if (known === undefined) continue;
       if (decision === "rejected" || reads === "as it was") known.seen = true;
-      else if (onlyActive !== true) known.needed = "all of it";
-      else known.needed ??= "that it is active";
+      else if (reads === "that it is active") known.needed ??= reads;
+      else known.needed = "all of it";
     }
   }
 

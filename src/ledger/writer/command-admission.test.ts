@@ -44,10 +44,10 @@ test("of one customer 2,000 commands may be pending, and 10,000 in all", async (
   expect(admission.size).toBe(10_000);
 });
 
-test("house commands are always admitted", () => {
+test.each(["house", "settlements of acme"] as const)("commands of the queue %s are always admitted", (queueKey) => {
   const admission = new AdmissionControl(1, 1);
-  admission.admit(command("house"), LATER);
-  expect(admission.admit(command("house"), LATER).pending.isComplete).toBe(false);
+  admission.admit(command(queueKey), LATER);
+  expect(admission.admit(command(queueKey), LATER).pending.isComplete).toBe(false);
 });
 
 test("a command fails at its deadline, and a later outcome is ignored", async () => {

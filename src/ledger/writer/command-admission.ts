@@ -1,11 +1,11 @@
 import type { Instant } from "../../std/clock.ts";
 import { withResolvers } from "../../std/with-resolvers.ts";
 import type { Claim, Command, Outcome, Rejection } from "../decision.ts";
-import { type AnyOutcome, PendingCommand } from "./pending-command.ts";
+import { type AnyCommand, type AnyOutcome, PendingCommand } from "./pending-command.ts";
 
 /**
- * Admission control: bounds the pending commands, in total and per customer. House commands are bounded at their source
- * and always admitted.
+ * Admission control: bounds the pending commands, in total and per customer. Those of the house and settlements are bounded at
+ * their source and always admitted.
  */
 export class AdmissionControl {
   readonly #all = new Set<PendingCommand>();
@@ -34,7 +34,7 @@ export class AdmissionControl {
   ): { pending: PendingCommand; outcome: Promise<Outcome<Value, Why, Claimed>> } {
     const { promise, resolve, reject } = withResolvers<Outcome<Value, Why, Claimed>>();
     const ofCustomer = this.#countByQueue.get(command.queueKey) ?? 0;
-    const tooMany = command.queueKey !== "house" && (this.isFull || ofCustomer >= this.#maxPerCustomer);
+    const tooMany = isShed(command.queueKey) && (this.isFull || ofCustomer >= this.#maxPerCustomer);
     // PendingCommand is not generic; only this command's own rule and claim produce its outcome.
     const resolveAny = resolve as (outcome: AnyOutcome) => void;
     const pending = new PendingCommand(command, deadline, { resolve: resolveAny, reject, onComplete: this.#remove });
@@ -71,3 +71,6 @@ export class AdmissionControl {
     for (const resolve of this.#drainWaiters.splice(0)) resolve();
   };
 }
+
+const isShed = (queueKey: AnyCommand["queueKey"]): boolean =>
+  queueKey !== "house" && !queueKey.startsWith("settlements of ");

@@ -18,7 +18,20 @@ test("a row is locked first until it was found unchanged several times in a row"
   for (let time = 1; time < LIMITS.timesUnchanged; time += 1) unchanged();
   expect([rows.has("a"), rows.has("other")]).toEqual([true, false]);
   unchanged();
-  expect([rows.has("a"), rows.has("b"), rows.isEmpty]).toEqual([false, true, false]);
+  expect([rows.has("a"), rows.has("b")]).toEqual([false, true]);
+});
+
+test("who needs many rows locks a row that was calm since, too, until it has not been changed for a while", () => {
+  const { clock, rows } = contestedRows();
+  rows.add(["a"]);
+  for (let time = 0; time < LIMITS.timesUnchanged; time += 1) rows.noteFound({ changed: [], unchanged: ["a"] });
+  expect([rows.has("a"), rows.hasLately("a")]).toEqual([false, true]);
+  clock.time += LIMITS.contestedMs - 1;
+  rows.noteFound({ changed: ["a"], unchanged: [] });
+  expect(rows.has("a")).toBe(true);
+  clock.time += LIMITS.contestedMs;
+  rows.removeExpired();
+  expect(rows.hasLately("a")).toBe(false);
 });
 
 test("a row that nobody needs is forgotten after a while, also if it was noted by a clock that was ahead", () => {

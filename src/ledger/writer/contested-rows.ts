@@ -2,6 +2,9 @@
  * Rows that another process changed or held lately. Decided on as they are in memory, batches would be refused again: they are
  * locked first, until they were found as they were known here several times in a row. That costs who needs them several round
  * trips each time, so one payment from elsewhere must not do so for long.
+ *
+ * A row that was calm so often may be changed again at once all the same. Who needs many such rows would find one of them changed
+ * each time: for it they count until they have not been changed for a while.
  */
 import type { Clock, Instant } from "../../std/clock.ts";
 import { LIMITS } from "./lane-options.ts";
@@ -25,7 +28,14 @@ export class ContestedRows {
     return this.#rows.size === 0;
   }
 
+  /** Whether who needs it has to lock it first. */
   has(name: string): boolean {
+    const row = this.#rows.get(name);
+    return row !== undefined && row.timesUnchanged < LIMITS.timesUnchanged;
+  }
+
+  /** Whether it was changed or held lately, even if it has been calm since. */
+  hasLately(name: string): boolean {
     return this.#rows.has(name);
   }
 
@@ -35,13 +45,10 @@ export class ContestedRows {
   }
 
   noteFound({ changed, unchanged }: FoundUnderLock): void {
-    this.add(changed.filter((name) => this.has(name)));
+    this.add(changed.filter((name) => this.#rows.has(name)));
     for (const name of unchanged) {
       const row = this.#rows.get(name);
-      if (row === undefined) continue;
-      const timesUnchanged = row.timesUnchanged + 1;
-      if (timesUnchanged === LIMITS.timesUnchanged) this.#rows.delete(name);
-      else this.#rows.set(name, { ...row, timesUnchanged });
+      if (row !== undefined) this.#rows.set(name, { ...row, timesUnchanged: row.timesUnchanged + 1 });
     }
   }
 

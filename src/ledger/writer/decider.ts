@@ -52,17 +52,12 @@ export class Decider {
 
   /** Whether each row that a command depends on is in memory, or known to be absent. */
   isKnown(pending: PendingCommand): boolean {
-    return pending.command.dependsOn.every((key) => this.isRowKnown(pending, key));
+    return pending.command.dependsOn.every((key) => this.#isRowKnown(pending, key));
   }
 
   /** The rows that must be read before it can be decided. */
   unknown(pending: PendingCommand): Key[] {
-    return pending.command.dependsOn.filter((key) => !this.isRowKnown(pending, key));
-  }
-
-  /** Whether it is in memory, or known to be absent. */
-  isRowKnown(pending: PendingCommand, key: Key): boolean {
-    return this.#cache.has(key.table, key.key) || pending.isAbsent(keyName(key));
+    return pending.command.dependsOn.filter((key) => !this.#isRowKnown(pending, key));
   }
 
   /** Adds rows that were read for these commands; for them alone, keys without a row count as absent. */
@@ -190,6 +185,11 @@ export class Decider {
 
   rememberClaim(key: string, id: string): void {
     this.#claims.set(key, id);
+  }
+
+  /** Whether it is in memory, or known to be absent. */
+  #isRowKnown(pending: PendingCommand, key: Key): boolean {
+    return this.#cache.has(key.table, key.key) || pending.isAbsent(keyName(key));
   }
 
   #view(pending: PendingCommand): State {

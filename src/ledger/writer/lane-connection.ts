@@ -1,6 +1,6 @@
 /** The lane's own connection: pipelined, with settings that keep query plans and waiting times predictable. */
 import type pg from "pg";
-import { type Database, destroyConnection, type Queryable } from "../../postgres/database.ts";
+import { type Database, destroyConnection, type Queryable, type Transaction } from "../../postgres/database.ts";
 import type { SessionSettings } from "../../postgres/session.ts";
 import { must } from "../../std/assert.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
@@ -93,10 +93,10 @@ export class LaneConnection {
     await answer;
   }
 
-  /** In a transaction of `lockingTransaction`. */
-  async sendIn(transaction: Queryable, flight: InFlightBatch): Promise<void> {
+  /** Lets a transaction of `lockingTransaction` write a batch when it commits. */
+  commitWith(transaction: Transaction, flight: InFlightBatch): void {
     const { text, values } = this.#statementOf(flight);
-    await transaction.rows(text, values);
+    transaction.commitWith(text, values);
   }
 
   /** That a batch has committed, by either way: how long that takes is how long the next ones wait for locks. */
@@ -124,8 +124,11 @@ export class LaneConnection {
   }
 
   /** A pooled transaction that locks rows and writes a batch, or that of a line, which has rows already. */
-  async lockingTransaction(line: RowLine | undefined, work: (transaction: Queryable) => Promise<void>): Promise<void> {
-    const bounded = async (transaction: Queryable): Promise<void> => {
+  async lockingTransaction(
+    line: RowLine | undefined,
+    work: (transaction: Transaction) => Promise<void>,
+  ): Promise<void> {
+    const bounded = async (transaction: Transaction): Promise<void> => {
       await Promise.all([transaction.rows(LOCKING_SETTINGS, [this.#patience.timeout]), work(transaction)]);
     };
     await (line === undefined ? this.#database.transaction(bounded) : line.run(bounded));

@@ -143,12 +143,11 @@ export class Lane {
   // Load -------------------------------------------------------------------------------------------------------------
 
   #admit(pending: PendingCommand): void {
-    if (this.#decider.isKnown(pending)) {
-      this.#queue.push(pending);
-      this.#schedulePump();
-      return;
-    }
-    this.#reads.add(pending);
+    // What is locked first is read then.
+    if (this.#toLock.isFor(pending)) this.#toLock.push([pending]);
+    else if (this.#decider.isKnown(pending)) this.#queue.push(pending);
+    else this.#reads.add(pending);
+    this.#schedulePump();
   }
 
   /** Admits the commands that a lookup returns. If it fails, all that it was for fail. */
@@ -271,21 +270,22 @@ export class Lane {
           else others.push(pending);
         if (decisions.batch === undefined) return;
         sent = dispatch(decisions.batch, this.#slot.next(decisions.batch.content.digest));
-        await this.#connection.sendIn(transaction, sent);
+        this.#connection.commitWith(transaction, sent);
       });
     } catch (error) {
-      const lost: InFlightBatch | undefined = sent;
-      if (error instanceof Held || isLockTimeout(asFault(error))) {
+      const [fault, lost]: [Error, InFlightBatch | undefined] = [asFault(error), sent];
+      const isHeld = fault instanceof Held || isLockTimeout(fault);
+      if (isHeld || (lost !== undefined && refusalOf(lost, fault) !== undefined)) {
         if (lost !== undefined) this.#takeBack([lost]);
-        return new Held();
+        return isHeld ? new Held() : fault;
       }
       const hasCommitted = lost !== undefined && (await this.#retryWhileAway(() => this.#slot.hasCommitted(lost.link)));
       // Only now, because the slot may have changed, and with it the house accounts.
       this.#decider.reset();
       // If a clock was set, all later batches would fail too: reconnecting measures it anew.
-      if (["too_late", "clock_ahead"].includes(serverError(asFault(error))?.constraint ?? "")) this.#connection.drop();
+      if (["too_late", "clock_ahead"].includes(serverError(fault)?.constraint ?? "")) this.#connection.drop();
       if (!hasCommitted && lost !== undefined) dissolve(lost);
-      if (!hasCommitted) return asFault(error);
+      if (!hasCommitted) return fault;
     }
     if (sent !== undefined) this.#committed(sent);
     for (const pending of others) this.#admit(pending);

@@ -4,7 +4,7 @@
  */
 import type { Queryable } from "../../postgres/database.ts";
 import type { Clock } from "../../std/clock.ts";
-import { type Key, keyName } from "../tables.ts";
+import { isLockedFirst, type Key, keyName } from "../tables.ts";
 import { ContestedRows } from "./contested-rows.ts";
 import type { Decider } from "./decider.ts";
 import { LIMITS } from "./lane-options.ts";
@@ -19,6 +19,7 @@ export class LockQueue {
   readonly #contested: ContestedRows;
   #atOnce: number = LIMITS.locking;
   #othersHadTurn = false;
+  #houseHadTurn = false;
   readonly #slot: RowLinesOptions["slot"];
   readonly #decider: Decider;
   readonly #refIds: RefIdLookup;
@@ -51,25 +52,34 @@ export class LockQueue {
     return this.#commands.size > 0 || this.#lines.isReady;
   }
 
-  /** Whether these are next, because a batch of others has had its turn. */
+  /** Whether these are next: because a batch of others has had its turn, or for the round of a market, unless one came just before. */
   get isNext(): boolean {
-    return this.#othersHadTurn && this.isReady;
+    return this.isReady && (this.#othersHadTurn || (this.#lines.isReadyForHouse && !this.#houseHadTurn));
+  }
+
+  /** Whether its rows are to be locked before it is decided. */
+  isFor({ command, locksAll }: PendingCommand): boolean {
+    if (locksAll || this.#lines.isFor(command) || this.#isLikelyHeld(command)) return true;
+    return !this.#contested.isEmpty && command.dependsOn.some((key) => this.#contested.has(keyName(key)));
   }
 
   /** Keeps those that must be locked. @returns the others, whose turn it is */
   divert(commands: readonly PendingCommand[]): readonly PendingCommand[] {
-    this.#othersHadTurn = true;
-    const isToLock = commands.map((pending) => this.#mustLock(pending));
+    const isToLock = commands.map((pending) => this.isFor(pending));
     this.push(commands.filter((_, i) => isToLock[i]));
+    this.#othersHadTurn = true;
     return commands.filter((_, i) => !isToLock[i]);
   }
 
   push(commands: readonly PendingCommand[]): void {
+    // Others that have come with the first of these are decided before it.
+    if (!this.isReady) this.#othersHadTurn = false;
     const likelyHeld: HeldCommand[] = [];
     for (const pending of commands) {
-      if (pending.isComplete || this.#lines.join(pending)) continue;
+      if (pending.isComplete) continue;
+      // Behind one that waits for some of its rows it would find others held when that has its turn.
       if (this.#isLikelyHeld(pending.command)) likelyHeld.push({ pending, keys: [] });
-      else this.#commands.push(pending.command.queueKey, pending);
+      else if (!this.#lines.join(pending)) this.#commands.push(pending.command.queueKey, pending);
     }
     this.#lineUp(likelyHeld);
   }
@@ -77,6 +87,7 @@ export class LockQueue {
   /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows. */
   take(): LockedTogether {
     this.#othersHadTurn = false;
+    this.#houseHadTurn = this.#lines.isReadyForHouse;
     return this.#lines.take() ?? { commands: this.#commands.take(this.#atOnce) };
   }
 
@@ -106,23 +117,13 @@ export class LockQueue {
   /** Locks what is free of the rows of commands that were taken, and puts it into memory. */
   async lock(transaction: Queryable, commands: readonly PendingCommand[], line?: RowLine): Promise<UnheldCommands> {
     const [locked] = await Promise.all([
-      lockUnheld(transaction, commands, this.#slot.number, line && this.#isToLock(line)),
+      lockUnheld(transaction, commands, this.#slot.number, line?.names),
       this.#refIds.rememberTaken(transaction, commands),
     ]);
     const keys = [...(line?.keys ?? []), ...locked.keys];
     const rows = [...(line?.rows ?? []), ...locked.rows];
     if (locked.free.length > 0) this.#contested.noteFound(this.#decider.replace(keys, rows, locked.free));
     return locked;
-  }
-
-  /**
-   * Of those that have waited in line only what other processes may change is to be locked, and what is not known. The rest is
-   * decided on as it is in memory, as for any batch. What depends on rows that are absent has all locked.
-   */
-  #isToLock(line: RowLine): (key: Key, pending: PendingCommand) => boolean {
-    return (key, pending) =>
-      !line.names.has(keyName(key)) &&
-      (pending.locksAll || this.#isContested(key) || !this.#decider.isRowKnown(pending, key));
   }
 
   /**
@@ -147,21 +148,13 @@ export class LockQueue {
     this.#contested.removeExpired();
   }
 
-  #mustLock({ command, locksAll }: PendingCommand): boolean {
-    if (locksAll || this.#lines.isFor(command)) return true;
-    return !this.#contested.isEmpty && command.dependsOn.some((key) => this.#contested.has(keyName(key)));
-  }
-
   #isLikelyHeld(command: AnyCommand): boolean {
     return command.dependsOn.length > LIMITS.fewRows && this.#contestedOf(command).length >= LIMITS.manyContested;
   }
 
-  #contestedOf({ dependsOn }: AnyCommand): readonly Key[] {
-    return this.#contested.isEmpty ? [] : dependsOn.filter((key) => this.#isContested(key));
-  }
-
   /** Except what is never locked. */
-  #isContested(key: Key): boolean {
-    return key.reads !== "as it was" && this.#contested.has(keyName(key));
+  #contestedOf({ dependsOn }: AnyCommand): readonly Key[] {
+    if (this.#contested.isEmpty) return [];
+    return dependsOn.filter((key) => isLockedFirst(key) && this.#contested.hasLately(keyName(key)));
   }
 }

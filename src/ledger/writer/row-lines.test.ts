@@ -1,35 +1,12 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { USD } from "../../money/asset.ts";
+import { heldRows, pendingOf, rowOf } from "../../../test/support/held-rows.ts";
 import type { Database } from "../../postgres/database.ts";
 import { withResolvers } from "../../std/with-resolvers.ts";
-import { accountKey, type ProfileId } from "../accounts.ts";
-import type { Key } from "../tables.ts";
 import { LIMITS } from "./lane-options.ts";
-import { type AnyCommand, PendingCommand } from "./pending-command.ts";
+import type { PendingCommand } from "./pending-command.ts";
 import { RowLines } from "./row-lines.ts";
 
 afterEach(() => vi.useRealTimers());
-
-/** A database in which every row is held until the test says otherwise. */
-function heldRows() {
-  const asked: (() => void)[] = [];
-  const rows = async (text: string) => {
-    if (!text.includes("for update")) return [];
-    const { promise, resolve } = withResolvers<void>();
-    asked.push(resolve);
-    await promise;
-    return [];
-  };
-  const transaction = async (work: (inside: { rows: typeof rows }) => Promise<void>) => work({ rows });
-  return { asked, database: { transaction } as unknown as Database };
-}
-
-const rowOf = (name: string): Key => accountKey(name as ProfileId, USD);
-
-function pendingOf(queueKey: string, ...names: string[]): PendingCommand {
-  const command = { queueKey, dependsOn: names.map(rowOf) } as unknown as AnyCommand;
-  return new PendingCommand(command, 0 as never, { resolve: () => {}, reject: () => {}, onComplete: () => {} });
-}
 
 function linesOn(database: Database) {
   const left: PendingCommand[] = [];
@@ -94,7 +71,7 @@ test("no more wait together than are decided at a time", async () => {
   taken?.line?.leave();
 });
 
-test("those who have waited together in vain wait alone: the row that was not to be had may be that of one", async () => {
+test("those who have waited together in vain rest and then wait alone: the row that was not to be had may be that of one", async () => {
   vi.useFakeTimers();
   const failure = withResolvers<never>();
   const database = { transaction: () => failure.promise } as unknown as Database;
@@ -102,13 +79,31 @@ test("those who have waited together in vain wait alone: the row that was not to
   const rounds = ["a", "b"].map((name) => heldOf("house", name));
   lines.lineUp(rounds);
   failure.reject(new Error("lock timeout"));
-  await vi.advanceTimersByTimeAsync(0);
+  await vi.advanceTimersByTimeAsync(LIMITS.restMs - 1);
+  expect([left, lines.size]).toEqual([[], 2]);
+  await vi.advanceTimersByTimeAsync(1);
   expect([left, lines.size]).toEqual([rounds, 0]);
   const { asked, database: second } = heldRows();
   const { lines: anew } = linesOn(second);
   anew.lineUp(left);
   await vi.advanceTimersByTimeAsync(0);
   expect(asked.length).toBe(2);
+});
+
+test("of those that have their rows the house is first: everybody's orders on a market wait for its round", async () => {
+  const { asked, database } = heldRows();
+  const { lines } = linesOn(database);
+  const [customer, round] = [heldOf("customer", "a"), heldOf("house", "b")];
+  for (const pending of [customer, round]) lines.lineUp([pending]);
+  await vi.waitUntil(() => asked.length === 2);
+  asked[0]?.();
+  await vi.waitUntil(() => lines.isReady);
+  expect(lines.isReadyForHouse).toBe(false);
+  asked[1]?.();
+  await vi.waitUntil(() => lines.isReadyForHouse);
+  const taken = [lines.take(), lines.take()];
+  expect(taken.map((one) => one?.commands)).toEqual([[round], [customer]]);
+  for (const one of taken) one?.line?.leave();
 });
 
 test("who needs a row that somebody is in line for waits behind, and is decided together with it", async () => {

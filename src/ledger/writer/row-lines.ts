@@ -5,9 +5,9 @@
  * A line locks only rows that others hold, or change all the time, so who needs another waits for nothing that its command waits
  * for.
  */
-import type { Database, Queryable } from "../../postgres/database.ts";
+import type { Database, Transaction } from "../../postgres/database.ts";
 import { withResolvers } from "../../std/with-resolvers.ts";
-import { type Key, keyName, readKeys } from "../tables.ts";
+import { isLockedFirst, type Key, keyName, readKeys } from "../tables.ts";
 import { Held } from "./batch-conflicts.ts";
 import { LIMITS } from "./lane-options.ts";
 import { LOCKING_SETTINGS } from "./lock-patience.ts";
@@ -49,6 +49,10 @@ export class RowLines {
     return this.#ready() !== undefined;
   }
 
+  get isReadyForHouse(): boolean {
+    return this.#ready()?.isOfHouse === true;
+  }
+
   /** Whether somebody is in line for a row of the command: decided before, it would wait for what its own process has. */
   isFor(command: AnyCommand): boolean {
     return this.#lineFor(command) !== undefined;
@@ -80,12 +84,7 @@ export class RowLines {
       if (this.#hasRoomFor(group)) this.#open(group.splice(0, LIMITS.locking));
       others.push(...group);
     }
-    if (others.length === 0) return;
-    this.#resting += others.length;
-    setTimeout(() => {
-      this.#resting -= others.length;
-      this.#options.onLeft(others);
-    }, LIMITS.restMs);
+    if (others.length > 0) this.#rest(others);
   }
 
   /** A line that has its rows, and who is decided then. Those for whom there is no room wait in line anew. */
@@ -96,7 +95,7 @@ export class RowLines {
     const commands = [...line.first, ...line.behind.take(LIMITS.locking - line.first.length)];
     const next = line.behind.take(LIMITS.locking);
     for (const pending of next) {
-      const shared = pending.command.dependsOn.filter((key) => line.names.has(keyName(key)));
+      const shared = pending.command.dependsOn.filter((key) => isLockedFirst(key) && line.names.has(keyName(key)));
       pending.waitsFor = union(pending.waitsFor, shared);
     }
     if (next.length > 0) this.#open(next, line.behind);
@@ -118,13 +117,15 @@ export class RowLines {
   }
 
   #lineFor({ dependsOn }: AnyCommand): RowLine | undefined {
-    for (const line of this.#lines) if (dependsOn.some((key) => line.names.has(keyName(key)))) return line;
+    for (const line of this.#lines)
+      if (dependsOn.some((key) => isLockedFirst(key) && line.names.has(keyName(key)))) return line;
     return undefined;
   }
 
+  /** The house's first: everybody's orders on a market wait for its round. */
   #ready(): RowLine | undefined {
-    for (const line of this.#lines) if (line.isReady) return line;
-    return undefined;
+    const ready = [...this.#lines].filter(({ isReady }) => isReady);
+    return ready.find(({ isOfHouse }) => isOfHouse) ?? ready[0];
   }
 
   #open(first: readonly PendingCommand[], behind = new RoundRobinQueue<PendingCommand>()): void {
@@ -133,10 +134,21 @@ export class RowLines {
     this.#lines.add(line);
     void line.wait(database, slot.number, onReady).finally(() => {
       if (!this.#lines.delete(line)) return;
-      // It was not taken: it had to wait for its turn for too long, or for a row, which may be that of one of them only.
-      if (line.isWaiting) for (const pending of first) pending.isAlone = true;
-      onLeft([...first, ...behind.take(behind.size)]);
+      const all = [...first, ...behind.take(behind.size)];
+      // It had to wait for its turn for too long.
+      if (!line.isWaiting) return onLeft(all);
+      // Or for a row, which may be that of one of them only. Or the database is away.
+      for (const pending of first) pending.isAlone = true;
+      this.#rest(all);
     });
+  }
+
+  #rest(commands: readonly PendingCommand[]): void {
+    this.#resting += commands.length;
+    setTimeout(() => {
+      this.#resting -= commands.length;
+      this.#options.onLeft(commands);
+    }, LIMITS.restMs);
   }
 }
 
@@ -145,7 +157,7 @@ export function union(...lists: readonly (readonly Key[])[]): readonly Key[] {
   return [...new Map(lists.flat().map((key) => [keyName(key), key])).values()];
 }
 
-type Work = (transaction: Queryable) => Promise<void>;
+type Work = (transaction: Transaction) => Promise<void>;
 
 /** A place in line, for rows that other processes hold. */
 export class RowLine {
@@ -169,6 +181,10 @@ export class RowLine {
 
   get isWaiting(): boolean {
     return this.#state === "waiting";
+  }
+
+  get isOfHouse(): boolean {
+    return this.first[0]?.command.queueKey === "house";
   }
 
   /** Whether the rows are locked. */

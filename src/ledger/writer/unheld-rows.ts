@@ -19,14 +19,15 @@ export interface UnheldCommands {
   readonly held: readonly HeldCommand[];
 }
 
-/** Locks the rows of these commands that nobody else holds. */
+/** Locks the rows of these commands that nobody else holds, but for those that this transaction has locked. */
 export async function lockUnheld(
   transaction: Queryable,
   commands: readonly PendingCommand[],
   slot: number,
-  isToLock: (key: Key, pending: PendingCommand) => boolean = () => true,
+  lockedBefore: ReadonlySet<string> = new Set(),
 ): Promise<UnheldCommands> {
-  const keys = commands.flatMap((pending) => pending.command.dependsOn.filter((key) => isToLock(key, pending)));
+  const all = commands.flatMap(({ command }) => command.dependsOn);
+  const keys = all.filter((key) => !lockedBefore.has(keyName(key)));
   const rows = await readKeys(transaction, keys, slot, "skip locked");
   const found = new Set(rows.map(keyName));
   const missing = keys.filter((key) => !found.has(keyName(key)));

@@ -3,7 +3,7 @@
  * and cuts as the seed decides. Nothing reaches a killed process any more.
  */
 import type pg from "pg";
-import { asFault, type Database, OutcomeUnknown, type Queryable } from "../../../src/postgres/database.ts";
+import { asFault, type Database, OutcomeUnknown, type Transaction } from "../../../src/postgres/database.ts";
 import { assert } from "../../../src/std/assert.ts";
 import type { Process } from "../virtual-time.ts";
 import { Session, type SimulatedPostgres } from "./simulated-postgres.ts";
@@ -197,18 +197,25 @@ export class SimulatedDatabase
     }
   }
 
-  /** As `Database` does it, statement by statement. */
-  async transaction<Value>(work: (transaction: Queryable) => Promise<Value>): Promise<Value> {
+  /** As `Database` does it. */
+  async transaction<Value>(work: (transaction: Transaction) => Promise<Value>): Promise<Value> {
     let line: Line | undefined;
     try {
       line = await this.#open(POOL);
       const send = (text: string, values: readonly unknown[] = []) => withTimeout((line as Line).send(text, values));
       await send("begin");
+      let last: Parameters<Transaction["commitWith"]> | undefined;
       const value = await work({
         rows: async <One>(text: string, values?: readonly unknown[]) => (await send(text, values)) as One[],
+        commitWith: (...statement) => {
+          last = statement;
+        },
       });
+      const answered = last && Promise.allSettled([send(...last)]);
       const [ended] = await send("commit");
       line.expectNoWarning();
+      const [answer] = (await answered) ?? [];
+      if (answer?.status === "rejected") throw answer.reason;
       assert(ended?.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended?.command}`);
       return value;
     } catch (error) {

@@ -52,6 +52,7 @@ export function standStillOnceLocked(database: Database): {
   vi.spyOn(database, "transaction").mockImplementationOnce((work) =>
     database.transaction((transaction) =>
       work({
+        ...transaction,
         rows: async (text, values) => {
           const rows = await transaction.rows(text, values);
           if (/ from account t .* for update of t/s.test(text)) {

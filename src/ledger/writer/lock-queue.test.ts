@@ -1,0 +1,68 @@
+/** Which commands have their rows locked first, and in which order. */
+import { expect, test, vi } from "vitest";
+import { heldRows, pendingFor, pendingOf, rowOf } from "../../../test/support/held-rows.ts";
+import { keyName } from "../tables.ts";
+import { LIMITS } from "./lane-options.ts";
+import { LockQueue } from "./lock-queue.ts";
+
+function lockQueue() {
+  const { asked, database } = heldRows();
+  const clock = { now: () => 1_000_000 as never };
+  const queue = new LockQueue({ clock, database }, { number: 1 }, {} as never, {} as never, () => undefined);
+  return { asked, queue };
+}
+
+const names = Array.from({ length: LIMITS.fewRows + 1 }, (_, i) => `row ${i}`);
+const contested = names.slice(0, LIMITS.manyContested);
+
+test("what needs many rows, several of them contested, waits for these in a line of its own, not behind others", async () => {
+  const { asked, queue } = lockQueue();
+  queue.addContested(contested.map((name) => keyName(rowOf(name))));
+  const customer = pendingOf("customer", "row 0");
+  queue.lineUp([{ pending: customer, keys: [rowOf("row 0")] }]);
+  const [round, other] = [pendingOf("house", ...names), pendingOf("other", "row 0")];
+  expect([round, other].map((pending) => queue.isFor(pending))).toEqual([true, true]);
+  queue.push([round, other]);
+  await vi.waitUntil(() => asked.length === 2);
+  expect(round.waitsFor).toEqual(contested.map(rowOf));
+  asked[1]?.();
+  await vi.waitUntil(() => queue.isReady);
+  const first = queue.take();
+  expect([first.line?.keys, first.commands]).toEqual([contested.map(rowOf), [round]]);
+  asked[0]?.();
+  await vi.waitUntil(() => queue.isReady);
+  const second = queue.take();
+  expect(second.commands).toEqual([customer, other]);
+  for (const { line } of [first, second]) line?.leave();
+});
+
+test("the round of a market is next as soon as it has its rows, but not two in a row; others let a batch of those go first who lock nothing", async () => {
+  const { asked, queue } = lockQueue();
+  const isNextOnceReady = async (queueKey: string): Promise<boolean> => {
+    queue.lineUp([{ pending: pendingOf(queueKey, "row"), keys: [rowOf("row")] }]);
+    await vi.waitUntil(() => asked.length > 0);
+    asked.pop()?.();
+    await vi.waitUntil(() => queue.isReady);
+    const { isNext } = queue;
+    queue.take().line?.leave();
+    return isNext;
+  };
+  expect(await isNextOnceReady("customer")).toBe(false);
+  expect(await isNextOnceReady("house")).toBe(true);
+  expect(await isNextOnceReady("house")).toBe(false);
+  queue.divert([]);
+  expect(await isNextOnceReady("house")).toBe(true);
+  queue.divert([]);
+  expect(await isNextOnceReady("customer")).toBe(true);
+});
+
+test("who needs only that an owner is active does not wait behind who changes it", async () => {
+  const { asked, queue } = lockQueue();
+  const owner = rowOf("owner");
+  queue.lineUp([{ pending: pendingFor("one", [owner]), keys: [owner] }]);
+  await vi.waitUntil(() => asked.length === 1);
+  const changes = pendingFor("two", [owner]);
+  const needsActive = pendingFor("three", [{ ...owner, reads: "that it is active" }]);
+  queue.push([changes, needsActive]);
+  expect(queue.take().commands).toEqual([needsActive]);
+});
