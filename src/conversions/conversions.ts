@@ -4,8 +4,8 @@
  */
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { CustomerId } from "../customers/customer-id.ts";
-import { activeProfileKey, profileKey } from "../customers/profiles/profiles.ts";
-import { accountKey, type ProfileId } from "../ledger/accounts.ts";
+import { activeProfileKey, recipientKey } from "../customers/profiles/profiles.ts";
+import { accountKey } from "../ledger/accounts.ts";
 import type { Caller } from "../ledger/caller.ts";
 import type { Claim, Command, Outcome } from "../ledger/decision.ts";
 import type { Key } from "../ledger/tables.ts";
@@ -119,11 +119,7 @@ export function cancellationOf(
 
 /** The rows that closing a conversion depends on. Which these are never changes while it is CREATED. */
 function closingRows(conversion: Conversion): { readonly key: Key; readonly dependsOn: readonly Key[] } {
-  const { profileId, recipientProfileId } = conversion;
+  const { profileId, recipientProfileId = profileId } = conversion;
   const key = conversionKey(conversion);
   return { key, dependsOn: [key, recipientKey(profileId, recipientProfileId), ...closingKeys(conversion)] };
 }
-
-/** Another profile counts what will pay into it. */
-const recipientKey = (profileId: ProfileId, recipientId = profileId): Key =>
-  recipientId === profileId ? activeProfileKey(profileId) : profileKey(recipientId);

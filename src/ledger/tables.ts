@@ -329,12 +329,16 @@ export async function readKeys(
   slot: number,
   lock: ReadLock,
 ): Promise<(Key & { readonly row: StateRow })[]> {
-  const read = async ([table, wanted]: readonly [AnyStateTable, Wanted]) => {
-    const rows: StateRow[] = await readRows(database, table, [...wanted.names], slot, lockClause(lock, wanted));
+  const read = async ([table, wanted]: readonly [AnyStateTable, Key[]]) => {
+    const names = new Set(wanted.map(({ key }) => key));
+    const rows: StateRow[] = await readRows(database, table, [...names], slot, lockClause(lock, wanted));
     return rows.map((row) => ({ table, key: table.keyOf(row), row }));
   };
-  const [locked, others] = wantedRows(keys, lock);
-  const inOrder = [...inLockOrder(locked), ...inLockOrder(others)];
+  const locked = lock === "none" ? [] : keys.filter(isLockedFirst);
+  const lockedNames = new Set(locked.map(keyName));
+  // A row is locked if one of its keys says so.
+  const others = locked.length === 0 ? keys : keys.filter((key) => !lockedNames.has(keyName(key)));
+  const inOrder = [locked, others].flatMap((some) => inLockOrder(byTable(some)));
   // In a transaction one is sent behind the other, without waiting for answers.
   if (lock !== "none") return (await Promise.all(inOrder.map(read))).flat();
   const found: (Key & { readonly row: StateRow })[] = [];
@@ -342,33 +346,21 @@ export async function readKeys(
   return found;
 }
 
-/** Rows of a table that are read in one statement. */
-interface Wanted {
-  readonly names: Set<string>;
-  mode: "update" | "share" | undefined;
-}
-
-type WantedRows = ReadonlyMap<AnyStateTable, Wanted>;
-
-/** A row is locked if one of its keys says so. */
-function wantedRows(keys: readonly Key[], lock: ReadLock): readonly [locked: WantedRows, others: WantedRows] {
-  const [locked, others] = [new Map<AnyStateTable, Wanted>(), new Map<AnyStateTable, Wanted>()];
+function byTable(keys: readonly Key[]): Map<AnyStateTable, Key[]> {
+  const tables = new Map<AnyStateTable, Key[]>();
   for (const key of keys) {
-    const tables = lock !== "none" && isLockedFirst(key) ? locked : others;
-    const wanted = tables.get(key.table) ?? { names: new Set(), mode: undefined };
-    wanted.names.add(key.key);
-    if (tables === locked) wanted.mode = key.reads === undefined ? "update" : (wanted.mode ?? "share");
-    tables.set(key.table, wanted);
+    const ofTable = tables.get(key.table);
+    if (ofTable === undefined) tables.set(key.table, [key]);
+    else ofTable.push(key);
   }
-  for (const [table, { names }] of others) {
-    for (const name of locked.get(table)?.names ?? []) names.delete(name);
-    if (names.size === 0) others.delete(table);
-  }
-  return [locked, others];
+  return tables;
 }
 
-const lockClause = (lock: ReadLock, { mode }: Wanted): string =>
-  mode === undefined ? "" : `for ${mode} of t${lock === "skip locked" ? " skip locked" : ""}`;
+function lockClause(lock: ReadLock, wanted: readonly Key[]): string {
+  if (lock === "none" || !wanted.every(isLockedFirst)) return "";
+  const mode = wanted.some(({ reads }) => reads === undefined) ? "update" : "share";
+  return `for ${mode} of t${lock === "skip locked" ? " skip locked" : ""}`;
+}
 
 /**
  * Locks in key order, so that two transactions that lock the same rows wait for each other instead of deadlocking.

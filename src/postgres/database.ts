@@ -223,10 +223,11 @@ export class Database implements Queryable {
           last = statement;
         },
       });
-      const answered = last && Promise.allSettled([send(...last)]);
+      const answer = last && send(...last);
+      // It is waited for behind the commit.
+      answer?.catch(() => undefined);
       const ended = await commit(client, "commit");
-      const [answer] = (await answered) ?? [];
-      if (answer?.status === "rejected") throw answer.reason;
+      await answer;
       assert(ended.command === "COMMIT", `a transaction ends with COMMIT, but here it ended with ${ended.command}`);
       return value;
     });

@@ -1,25 +1,20 @@
 /** Rows that other transactions hold are found, and not waited for. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { activeProfileKey, profileKey } from "../../src/customers/profiles/profiles.ts";
 import { type Key, keyName, readKeys } from "../../src/ledger/tables.ts";
-import { type AnyCommand, PendingCommand } from "../../src/ledger/writer/pending-command.ts";
 import { lockUnheld } from "../../src/ledger/writer/unheld-rows.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
-import { movement, newProfiles, startLane, type TestLane } from "../support/movements.ts";
+import { pendingFor } from "../support/held-rows.ts";
+import { newProfiles } from "../support/movements.ts";
 import { insertProfile, openTransaction } from "../support/postgres/rows-in-the-way.ts";
 
 let db: TestDatabase;
-let node: TestLane;
 beforeAll(async () => {
   db = await testDatabase();
 });
 afterAll(() => db.close());
-beforeEach(async () => {
-  node = await startLane(db.database, { holder: "node" });
-});
 afterEach(async () => {
-  await node.lane.stop();
   await expectBooksBalance(db.owner);
 });
 
@@ -37,13 +32,11 @@ test("a profile that may be changed is locked, as the recipient of an order, and
 });
 
 test("who depends on a row that is held is held too, though only another was to lock it", async () => {
-  const [owner] = newProfiles(1);
-  await node.fund([owner], "1");
+  const [recipient] = newProfiles(1);
+  await insertProfile(db.owner, recipient);
   const inTheWay = await openTransaction(db.owner);
-  await inTheWay.query("select from account where owner_id = $1 for update", [owner]);
-  const command = movement({ from: owner, to: owner, amount: "1" }) as unknown as AnyCommand;
-  const ends = { resolve: () => {}, reject: () => {}, onComplete: () => {} };
-  const both = [1, 2].map(() => new PendingCommand(command, 0 as never, ends));
+  await inTheWay.query("select from profile where id = $1 for update", [recipient]);
+  const both = [profileKey(recipient), activeProfileKey(recipient)].map((key) => pendingFor("acme", [key]));
   const { free, held } = await db.owner.transaction((transaction) => lockUnheld(transaction, both, 1));
   expect([free, held.map(({ pending }) => pending)]).toEqual([[], both]);
   await inTheWay.query("rollback");

@@ -38,6 +38,10 @@ export const profileKey = (id: ProfileId): Key => keyOf(profileTable, id);
 /** For a command that, if it is accepted, needs no more of the profile than that it is active: often it needs no lock then. */
 export const activeProfileKey = (id: ProfileId): Key => ({ ...profileKey(id), reads: "that it is active" });
 
+/** Of the profile that will be paid: another than the payer's counts that, and so is changed. */
+export const recipientKey = (payer: ProfileId, recipient: ProfileId): Key =>
+  recipient === payer ? activeProfileKey(recipient) : profileKey(recipient);
+
 /** @returns the profile if it is active and, if given, the customer's */
 export function activeProfile(state: State, id: ProfileId, customerId?: CustomerId): Profile | undefined {
   const profile = state.get(profileTable, id);

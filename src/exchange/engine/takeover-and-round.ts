@@ -3,7 +3,7 @@
  * chain, whichever process sends them: a decision on an older head can never be committed.
  */
 import type { Market, MarketCode } from "../../catalogue/market.ts";
-import { activeProfileKey, type Profile, profileKey, profileTable } from "../../customers/profiles/profiles.ts";
+import { activeProfileKey, type Profile, profileTable, recipientKey } from "../../customers/profiles/profiles.ts";
 import { accountKey, accountTable, type Journal, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import { accept, type Command, type Rejection, type State } from "../../ledger/decision.ts";
@@ -212,10 +212,9 @@ function dependenciesOf(market: Market, round: Round, days: readonly Day[]): Key
   const filled = filledOrders(round);
   const closed = new Set(closedOrders(round));
   for (const order of new Set([...closed, ...filled])) {
-    const countsOrder = closed.has(order) && incomingCountIn(order) !== undefined;
     const recipient = recipientOf(order);
     keys.push(accountKey(order.profileId, heldAsset(market, order)));
-    keys.push(countsOrder ? profileKey(recipient) : activeProfileKey(recipient));
+    keys.push(closed.has(order) ? recipientKey(order.profileId, recipient) : activeProfileKey(recipient));
   }
   for (const order of filled) keys.push(accountKey(recipientOf(order), receivedAsset(market, order)));
   for (const customerId of new Set(filled.map((order) => order.customerId))) {

@@ -2,7 +2,7 @@
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import type { MarketCode } from "../../catalogue/market.ts";
 import type { CustomerId } from "../../customers/customer-id.ts";
-import { activeProfileKey, profileKey } from "../../customers/profiles/profiles.ts";
+import { activeProfileKey, recipientKey } from "../../customers/profiles/profiles.ts";
 import { accountKey, type ProfileId } from "../../ledger/accounts.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import type { Claim, Outcome, Rejection } from "../../ledger/decision.ts";
@@ -56,8 +56,7 @@ export async function place(
   // Made last, because the id contains the time: the clock may have been found wrong while rates were read.
   const id = parts.ids.next() as OrderId;
   const dependsOn = [activeProfileKey(profileId)];
-  // It counts what will pay into it.
-  if (recipientProfileId !== profileId) dependsOn.push(profileKey(recipientProfileId));
+  if (recipientProfileId !== profileId) dependsOn.push(recipientKey(profileId, recipientProfileId));
   if (venue.kind === "done") dependsOn.push(openMarketKey(venue.value.market.code), heldFrom(request, venue.value));
   return parts.lane.execute({
     queueKey: customerId,

@@ -52,7 +52,7 @@ export class LockQueue {
     return this.#commands.size > 0 || this.#lines.isReady;
   }
 
-  /** Whether these are next: because a batch of others has had its turn, or for the round of a market, unless one came just before. */
+  /** Whether these go next: after a batch of others, or at once for a line of the house, if it was not one that went last. */
   get isNext(): boolean {
     return this.isReady && (this.#othersHadTurn || (this.#lines.isReadyForHouse && !this.#houseHadTurn));
   }

@@ -122,7 +122,7 @@ export class RowLines {
     return undefined;
   }
 
-  /** The house's first: everybody's orders on a market wait for its round. */
+  /** A line of the house goes first, because every order on a market waits for that market's round. */
   #ready(): RowLine | undefined {
     const ready = [...this.#lines].filter(({ isReady }) => isReady);
     return ready.find(({ isOfHouse }) => isOfHouse) ?? ready[0];
