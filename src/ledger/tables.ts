@@ -316,8 +316,11 @@ export function inLockOrder<Of>(tables: ReadonlyMap<AnyStateTable, Of>): [AnySta
   return [...tables].sort(([a], [b]) => (lockRank(a) < lockRank(b) ? -1 : 1));
 }
 
-/** How rows are read: as they are, locked until the transaction ends, or locked but for those that others hold. */
-export type ReadLock = "none" | "locked" | "skip locked";
+/**
+ * How rows are read: as they are, locked until the transaction ends, or locked but for those that others hold. In a transaction one
+ * table is asked for behind the other, without waiting for answers; elsewhere each would take a connection.
+ */
+export type ReadLock = "none" | "none, in a transaction" | "locked" | "skip locked";
 
 /**
  * Reads, and optionally locks, rows of any tables. Missing rows are left out, and so are those that are skipped. Rows of a
@@ -334,12 +337,11 @@ export async function readKeys(
     const rows: StateRow[] = await readRows(database, table, [...names], slot, lockClause(lock, wanted));
     return rows.map((row) => ({ table, key: table.keyOf(row), row }));
   };
-  const locked = lock === "none" ? [] : keys.filter(isLockedFirst);
+  const locked = isLocking(lock) ? keys.filter(isLockedFirst) : [];
   const lockedNames = new Set(locked.map(keyName));
   // A row is locked if one of its keys says so.
   const others = locked.length === 0 ? keys : keys.filter((key) => !lockedNames.has(keyName(key)));
   const inOrder = [locked, others].flatMap((some) => inLockOrder(byTable(some)));
-  // In a transaction one is sent behind the other, without waiting for answers.
   if (lock !== "none") return (await Promise.all(inOrder.map(read))).flat();
   const found: (Key & { readonly row: StateRow })[] = [];
   for (const entry of inOrder) found.push(...(await read(entry)));
@@ -356,8 +358,10 @@ function byTable(keys: readonly Key[]): Map<AnyStateTable, Key[]> {
   return tables;
 }
 
+const isLocking = (lock: ReadLock): boolean => lock === "locked" || lock === "skip locked";
+
 function lockClause(lock: ReadLock, wanted: readonly Key[]): string {
-  if (lock === "none" || !wanted.every(isLockedFirst)) return "";
+  if (!isLocking(lock) || !wanted.every(isLockedFirst)) return "";
   const mode = wanted.some(({ reads }) => reads === undefined) ? "update" : "share";
   return `for ${mode} of t${lock === "skip locked" ? " skip locked" : ""}`;
 }

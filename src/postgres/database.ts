@@ -10,6 +10,7 @@ import { LONGEST_TIMER_MS } from "../std/pause.ts";
 import { asObjects } from "./row-objects.ts";
 import { prepareSession, type Session, type SessionSettings, SessionUnfit } from "./session.ts";
 import { statementName } from "./statement-name.ts";
+import { VALUE_TYPES } from "./value-types.ts";
 
 export interface Queryable {
   /** @param planned `once` for a look-up by a unique key: see `Planning` */
@@ -67,42 +68,6 @@ export class OutcomeUnknown extends DatabaseAway {
   }
 }
 
-const TIMESTAMPTZ = 1184;
-const DATE = 1082;
-
-/**
- * Timestamps are parsed to milliseconds: every stored one has three decimals. Dates stay text: the driver would parse them
- * as midnight in the local time zone.
- */
-const TYPES: pg.CustomTypesConfig = {
-  getTypeParser: ((oid: number, format?: "text" | "binary") => {
-    if (oid === TIMESTAMPTZ && format !== "binary") return readTimestamp;
-    if (oid === DATE && format !== "binary") return String;
-    return pg.types.getTypeParser(oid, format as "text");
-  }) as typeof pg.types.getTypeParser,
-};
-
-/** The last that was read: rows of a batch, and both sides of a match, have the same. */
-let lastTimestamp = { text: "", instant: 0 as Instant };
-
-/** @param text Such as `2026-11-21 20:08:02.123+00`; the offset may have minutes. */
-function readTimestamp(text: string): Instant {
-  if (text === lastTimestamp.text) return lastTimestamp.instant;
-  const sign = text.at(-3);
-  const minutes = sign === "+" || sign === "-" ? ":00" : "";
-  const instant = text[4] === "-" ? Date.parse(`${text.slice(0, 10)}T${text.slice(11)}${minutes}`) : Number.NaN;
-  lastTimestamp = { text, instant: (Number.isNaN(instant) ? beyondDates(text) : instant) as Instant };
-  return lastTimestamp.instant;
-}
-
-/**
- * For infinity and for years before 1 or beyond 9999, which we never write: a time that nobody writes either, so that
- * whoever compares the row reports it instead of failing.
- */
-function beyondDates(text: string): number {
-  return Date.UTC(text.startsWith("-") || text.endsWith("BC") ? -100_000 : 100_000, 0);
-}
-
 export interface DatabaseOptions {
   readonly connection: pg.ClientConfig;
   readonly maxConnections: number;
@@ -150,7 +115,7 @@ export class Database implements Queryable {
   constructor(options: DatabaseOptions) {
     // A statement of any time would else wait for days for a server that has gone without a word.
     const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
-    this.#connection = { ...keepAlive, ...options.connection, types: TYPES };
+    this.#connection = { ...keepAlive, ...options.connection, types: VALUE_TYPES };
     this.#pool = this.#openPool(options, options.maxConnections);
     this.#committing = this.#openPool(options, Math.min(MAX_COMMITTING, options.maxConnections));
   }
@@ -203,26 +168,35 @@ export class Database implements Queryable {
    * into a ROLLBACK throws; the driver would report success.
    *
    * @param takes `any time` disables the statement timeouts, for migrations.
+   * @param begins `at once`: what `work` asks for before its first answer is sent together with BEGIN. If that fails, it runs
+   * without a transaction, and is to write nothing.
    * @throws OutcomeUnknown when the commit was sent and may or may not be durable.
    */
   async transaction<Value>(
     work: (transaction: Transaction) => Promise<Value>,
     takes: "seconds" | "any time" = "seconds",
+    begins: "first" | "at once" = "first",
   ): Promise<Value> {
     return this.#withClient(this.#pool, async (client) => {
-      await client.query("begin");
+      const begun = client.query("begin");
+      begun.catch(() => undefined);
+      if (begins === "first") await begun;
       if (takes === "any time") await client.query("set local statement_timeout = 0");
       const timeout = takes === "any time" ? { query_timeout: LONGEST_TIMER_MS } : {};
       let last: Parameters<Transaction["commitWith"]> | undefined;
       const send = (text: string, values: readonly unknown[] = []) =>
         client.query({ text, values: values as unknown[], rowMode: "array", ...timeout });
       const value = await work({
-        rows: async <Row>(text: string, values?: readonly unknown[]) => asObjects<Row>(await send(text, values)),
+        rows: async <Row>(text: string, values?: readonly unknown[]) => {
+          const [answer] = await Promise.all([send(text, values), begun]);
+          return asObjects<Row>(answer);
+        },
         commitWith: (...statement) => {
           assert(last === undefined, "a transaction is committed with one statement");
           last = statement;
         },
       });
+      await begun;
       const answer = last && send(...last);
       // It is waited for behind the commit.
       answer?.catch(() => undefined);

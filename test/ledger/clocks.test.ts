@@ -161,12 +161,17 @@ class OtherClock extends Database {
     return super.rows(otherClock(text), values);
   }
 
-  override transaction<Value>(work: (transaction: Transaction) => Promise<Value>): Promise<Value> {
-    return super.transaction(({ rows, commitWith }) =>
-      work({
-        rows: (text, values) => rows(otherClock(text), values),
-        commitWith: (text, values) => commitWith(otherClock(text), values),
-      }),
+  override transaction<Value>(
+    work: (transaction: Transaction) => Promise<Value>,
+    ...how: ["seconds"?, "at once"?]
+  ): Promise<Value> {
+    return super.transaction(
+      ({ rows, commitWith }) =>
+        work({
+          rows: (text, values) => rows(otherClock(text), values),
+          commitWith: (text, values) => commitWith(otherClock(text), values),
+        }),
+      ...how,
     );
   }
 

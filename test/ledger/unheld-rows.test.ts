@@ -37,7 +37,7 @@ test("who depends on a row that is held is held too, though only another was to 
   const inTheWay = await openTransaction(db.owner);
   await inTheWay.query("select from profile where id = $1 for update", [recipient]);
   const both = [profileKey(recipient), activeProfileKey(recipient)].map((key) => pendingFor("acme", [key]));
-  const { free, held } = await db.owner.transaction((transaction) => lockUnheld(transaction, both, 1));
+  const { free, held } = await db.owner.transaction((transaction) => lockUnheld(transaction, both, 1, () => false));
   expect([free, held.map(({ pending }) => pending)]).toEqual([[], both]);
   await inTheWay.query("rollback");
   await inTheWay.end();

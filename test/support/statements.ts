@@ -17,17 +17,20 @@ export function watchStatements(database: Database, watch: Watcher): () => void 
   });
   const [rows, transaction] = [own.rows.bind(database), own.transaction.bind(database)];
   database.rows = watched({ rows }).rows;
-  database.transaction = (work, takes) =>
-    transaction(async (own) => {
-      let last: Parameters<Transaction["commitWith"]> | undefined;
-      const commitWith: Transaction["commitWith"] = (...statement) => {
-        last = statement;
-      };
-      const value = await work({ ...watched(own), commitWith });
-      if (last === undefined) return value;
-      await watch(own, ...last);
-      own.commitWith(...last);
-      return value;
-    }, takes);
+  database.transaction = (work, ...how) =>
+    transaction(
+      async (own) => {
+        let last: Parameters<Transaction["commitWith"]> | undefined;
+        const commitWith: Transaction["commitWith"] = (...statement) => {
+          last = statement;
+        };
+        const value = await work({ ...watched(own), commitWith });
+        if (last === undefined) return value;
+        await watch(own, ...last);
+        own.commitWith(...last);
+        return value;
+      },
+      ...how,
+    );
   return () => void Object.assign(database, own);
 }

@@ -55,6 +55,11 @@ export class Decider {
     return pending.command.dependsOn.every((key) => this.#isRowKnown(pending, key));
   }
 
+  /** Whether the row is in memory, and so exists. */
+  has({ table, key }: Key): boolean {
+    return this.#cache.has(table, key);
+  }
+
   /** The rows that must be read before it can be decided. */
   unknown(pending: PendingCommand): Key[] {
     return pending.command.dependsOn.filter((key) => !this.#isRowKnown(pending, key));
@@ -189,7 +194,7 @@ export class Decider {
 
   /** Whether it is in memory, or known to be absent. */
   #isRowKnown(pending: PendingCommand, key: Key): boolean {
-    return this.#cache.has(key.table, key.key) || pending.isAbsent(keyName(key));
+    return this.has(key) || pending.isAbsent(keyName(key));
   }
 
   #view(pending: PendingCommand): State {

@@ -131,7 +131,7 @@ export class LaneConnection {
     const bounded = async (transaction: Transaction): Promise<void> => {
       await Promise.all([transaction.rows(LOCKING_SETTINGS, [this.#patience.timeout]), work(transaction)]);
     };
-    await (line === undefined ? this.#database.transaction(bounded) : line.run(bounded));
+    await (line === undefined ? this.#database.transaction(bounded, "seconds", "at once") : line.run(bounded));
   }
 
   /** Breaks the connection at once, whatever its state. */

@@ -256,9 +256,7 @@ export class Lane {
     let held: readonly HeldCommand[] = [];
     await this.#clockWatch.untilRight(() => group.some((pending) => this.#isInTime(pending)));
     try {
-      const inTime = group.filter((pending) => this.#isInTime(pending));
-      // Those of a line are decided as others are: with what is in memory, but for its rows. If that is wrong, all is looked up.
-      const some = line === undefined ? [...(await this.#refIds.lookUp(inTime))] : inTime;
+      const some = group.filter((pending) => this.#isInTime(pending));
       if (some.length === 0) return line?.leave();
       await this.#connection.lockingTransaction(line, async (transaction) => {
         const locked = await this.#toLock.lock(transaction, some, line);

@@ -117,7 +117,7 @@ export class LockQueue {
   /** Locks what is free of the rows of commands that were taken, and puts it into memory. */
   async lock(transaction: Queryable, commands: readonly PendingCommand[], line?: RowLine): Promise<UnheldCommands> {
     const [locked] = await Promise.all([
-      lockUnheld(transaction, commands, this.#slot.number, line?.names),
+      lockUnheld(transaction, commands, this.#slot.number, (key) => this.#decider.has(key), line?.names),
       this.#refIds.rememberTaken(transaction, commands),
     ]);
     const keys = [...(line?.keys ?? []), ...locked.keys];

@@ -194,7 +194,7 @@ export class RowLine {
 
   /** Resolves when the transaction has ended, whatever came of it. */
   async wait(database: Database, slot: number, onReady: () => void): Promise<void> {
-    this.#transaction = database.transaction(async (transaction) => {
+    const hold = async (transaction: Transaction): Promise<void> => {
       const [, rows] = await Promise.all([
         transaction.rows(LOCKING_SETTINGS, [LONGEST]),
         readKeys(transaction, this.keys, slot, "locked"),
@@ -208,7 +208,8 @@ export class RowLine {
       const work = await this.#work.promise;
       clearTimeout(timer);
       await work?.(transaction);
-    });
+    };
+    this.#transaction = database.transaction(hold, "seconds", "at once");
     await this.#transaction.catch(() => undefined);
   }
 

@@ -19,20 +19,26 @@ export interface UnheldCommands {
   readonly held: readonly HeldCommand[];
 }
 
-/** Locks the rows of these commands that nobody else holds, but for those that this transaction has locked. */
+/**
+ * Locks the rows of these commands that nobody else holds, but for those that this transaction has locked.
+ * @param exists whether a row is known to exist: of others it is asked, because those that do not are nobody's
+ */
 export async function lockUnheld(
   transaction: Queryable,
   commands: readonly PendingCommand[],
   slot: number,
+  exists: (key: Key) => boolean,
   lockedBefore: ReadonlySet<string> = new Set(),
 ): Promise<UnheldCommands> {
   const all = commands.flatMap(({ command }) => command.dependsOn);
   const keys = all.filter((key) => !lockedBefore.has(keyName(key)));
-  const rows = await readKeys(transaction, keys, slot, "skip locked");
-  const found = new Set(rows.map(keyName));
-  const missing = keys.filter((key) => !found.has(keyName(key)));
-  // Those that do not exist are nobody's.
-  const skipped = new Set((await readKeys(transaction, missing, slot, "none")).map(keyName));
+  const [known, unknown] = [keys.filter(exists), keys.filter((key) => !exists(key))];
+  const [rows, existing] = await Promise.all([
+    readKeys(transaction, keys, slot, "skip locked"),
+    readKeys(transaction, unknown, slot, "none, in a transaction"),
+  ]);
+  const skipped = new Set([...known, ...existing].map(keyName));
+  for (const key of rows) skipped.delete(keyName(key));
   const held: HeldCommand[] = [];
   // Also who would not have locked it itself: it would wait for it, or take it for a row that does not exist.
   const free = commands.filter((pending) => {

@@ -198,19 +198,29 @@ export class SimulatedDatabase
   }
 
   /** As `Database` does it. */
-  async transaction<Value>(work: (transaction: Transaction) => Promise<Value>): Promise<Value> {
+  async transaction<Value>(
+    work: (transaction: Transaction) => Promise<Value>,
+    _takes?: "seconds",
+    begins?: "at once",
+  ): Promise<Value> {
     let line: Line | undefined;
     try {
       line = await this.#open(POOL);
       const send = (text: string, values: readonly unknown[] = []) => withTimeout((line as Line).send(text, values));
-      await send("begin");
+      const begun = send("begin");
+      begun.catch(() => undefined);
+      if (begins !== "at once") await begun;
       let last: Parameters<Transaction["commitWith"]> | undefined;
       const value = await work({
-        rows: async <One>(text: string, values?: readonly unknown[]) => (await send(text, values)) as One[],
+        rows: async <One>(text: string, values?: readonly unknown[]) => {
+          const [answer] = await Promise.all([send(text, values), begun]);
+          return answer as One[];
+        },
         commitWith: (...statement) => {
           last = statement;
         },
       });
+      await begun;
       const answer = last && send(...last);
       // It is waited for behind the commit.
       answer?.catch(() => undefined);

@@ -27,6 +27,8 @@ export interface Relay {
   lose(loss: Loss, exchanges: number): void;
   /** How many exchanges are still to be lost. */
   toLose(): number;
+  /** How often something was asked since something else was answered, on all connections: round trips. */
+  roundTrips(): number;
   close(): Promise<void>;
 }
 
@@ -36,6 +38,7 @@ export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBA
   let rejecting = false;
   let loss: Loss = "answer";
   let toLose = 0;
+  let roundTrips = 0;
   const isLost = (what: Loss): boolean => {
     if (toLose === 0 || loss !== what) return false;
     toLose -= 1;
@@ -46,7 +49,10 @@ export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBA
     const far = connectTo(target);
     const pair = { near, far };
     pairs.add(pair);
+    let isAnswered = true;
     near.on("data", (bytes) => {
+      if (isAnswered) roundTrips += 1;
+      isAnswered = false;
       if (isLost("request")) {
         near.destroy();
         far.destroy();
@@ -58,6 +64,7 @@ export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBA
       far.end();
     });
     far.on("data", (bytes) => {
+      isAnswered = true;
       if (near.destroyed) return;
       if (isLost("answer")) near.destroy();
       else near.write(bytes);
@@ -89,6 +96,7 @@ export async function startRelay(target: ClientConfig, at: ClientConfig = LOOPBA
       toLose = exchanges;
     },
     toLose: () => toLose,
+    roundTrips: () => roundTrips,
     close: async () => {
       for (const { near, far } of pairs) {
         near.destroy();
