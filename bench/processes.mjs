@@ -85,12 +85,12 @@ async function costOf(parts) {
   const { headers } = services[0].customers[0];
   const before = await used();
   const runs = parts.map((profiles, place) => {
-    const { baseUrl } = services[place];
+    const { ownUrl } = services[place];
     const body = transferBodies(profiles);
-    const request = requestTo(baseUrl, "POST", PATH, headers);
+    const request = requestTo(ownUrl, "POST", PATH, headers);
     const requests = Math.ceil(transfers / parts.length);
     const next = () => request(body());
-    return closedLoop(baseUrl, { connections: CONNECTIONS, seconds: MOST_SECONDS, requests, next });
+    return closedLoop(ownUrl, { connections: CONNECTIONS, seconds: MOST_SECONDS, requests, next });
   });
   const answered = (await Promise.all(runs)).reduce((sum, run) => sum + run.answered, 0);
   const after = await used();

@@ -4,7 +4,9 @@
  */
 import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -13,6 +15,7 @@ const [MOST_TRIES, RETRY_MS] = [10, 100];
 
 /** Starts the service on the data in a directory, which is made when it is not there; with settings of its own. */
 export async function startService(directory, settings = {}) {
+  const port = await freePort();
   const began = performance.now();
   const server = fork(new URL("server.mjs", import.meta.url), {
     // As ops/production and `npm start` do, unless this process was started otherwise.
@@ -20,7 +23,7 @@ export async function startService(directory, settings = {}) {
     env: {
       PATH: process.env.PATH,
       PARBOOK_DATA_DIR: directory,
-      PARBOOK_PORT: "0",
+      PARBOOK_PORT: String(port),
       PARBOOK_AUTH_PORT: "0",
       // No market maker: only the demo's customers trade.
       PARBOOK_SANDBOX_MAKER: "off",
@@ -33,6 +36,8 @@ export async function startService(directory, settings = {}) {
     server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
   });
   const startMs = performance.now() - began;
+  // Where this process listens: several that share a database have one base URL.
+  const ownUrl = Object.assign(new URL(baseUrl), { port }).origin;
   const demo = JSON.parse(readFileSync(join(directory, "demo.json"), "utf8"));
   const customers = await Promise.all(demo.customers.map((customer) => customerOf(baseUrl, authUrl, customer)));
   const stop = async () => {
@@ -46,7 +51,16 @@ export async function startService(directory, settings = {}) {
     const clients = [{ client_id: clientId, client_secret: secret }];
     return customerOf(baseUrl, authUrl, { clients, profiles: [{}] });
   };
-  return { directory, pid: server.pid, baseUrl, authUrl, customers, startMs, ask, addCustomer, stop };
+  return { directory, pid: server.pid, baseUrl, ownUrl, authUrl, customers, startMs, ask, addCustomer, stop };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
 /** Asks the server's process: `ask("memory")`, `ask("rows", { text, values })`. */

@@ -106,15 +106,25 @@ export class LaneConnection {
     this.#lastCommitMs = now;
   }
 
-  /** Waits for the answers to all that was sent. @returns whether they have come and the connection is still open */
+  /**
+   * Waits for the answers to all that was sent, and until what was refused holds no rows any more: PostgreSQL answers with the
+   * error first, and rolls back then. @returns whether the connection is still open
+   */
   async isAnswered(mostMs: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), mostMs);
     });
-    const haveCome = await Promise.race([this.#answered.then(() => true), late]);
+    const haveCome = await Promise.race([this.#answered.then(() => this.#isAtRest()), late]);
     clearTimeout(timer);
     return haveCome && this.isOpen;
+  }
+
+  /** One statement is begun when the one before it has ended. */
+  async #isAtRest(): Promise<boolean> {
+    const { client, lockTimeout } = this.#session ?? {};
+    const answer = client?.query({ text: LOCK_TIMEOUT, values: [lockTimeout] });
+    return (await answer?.catch(() => undefined)) !== undefined;
   }
 
   /** The statement that commits a batch, here or in a transaction. Its time bounds are checked by the database's clock. */

@@ -12,21 +12,22 @@
  *
  *   closed -> running <-> locking, running -> recovering -> running, running -> closed
  */
-import { asFault, awayReason, type Database, DatabaseAway, serverError } from "../../postgres/database.ts";
+import { asFault, type Database, DatabaseAway, serverError } from "../../postgres/database.ts";
 import { assert } from "../../std/assert.ts";
 import type { Instant } from "../../std/clock.ts";
-import { pause } from "../../std/pause.ts";
 import type { DatabaseComparedClock } from "../compared-clock.ts";
 import { type Claim, type Command, type Outcome, type Rejection, Unavailable } from "../decision.ts";
 import { Held, isContention, isLockTimeout } from "./batch-conflicts.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { AdmissionControl } from "./command-admission.ts";
 import { CommandQueue } from "./command-queue.ts";
+import { DatabaseOutage } from "./database-outage.ts";
 import { Decider } from "./decider.ts";
 import { committed, dispatch, dissolve, failed, type InFlightBatch } from "./in-flight-batch.ts";
-import { ignoreLaneClosed, LaneClosed, LaneConnection } from "./lane-connection.ts";
+import { ignoreLaneClosed, LaneConnection } from "./lane-connection.ts";
 import { BOUNDS, type LaneBounds, type LaneOptions, type LaneReport, type LaneState, LIMITS } from "./lane-options.ts";
 import { LockQueue } from "./lock-queue.ts";
+import { LockedBatches } from "./locked-batches.ts";
 import { report, reportByRefId } from "./outcome-reporter.ts";
 import type { PendingCommand } from "./pending-command.ts";
 import { MicroBatcher } from "./reading/micro-batcher.ts";
@@ -50,15 +51,18 @@ export class Lane {
   readonly #refIds: RefIdLookup;
   #state: LaneState = "closed";
   #closing = false;
-  #awayFault: Error | undefined;
+  readonly #outage: DatabaseOutage;
   readonly #connection: LaneConnection;
   /** Commands that are probably retries, whose rows are being read, are known, or must be locked first. */
   readonly #retries: MicroBatcher<PendingCommand>;
   readonly #reads: MicroBatcher<PendingCommand>;
   readonly #queue = new CommandQueue();
   readonly #toLock: LockQueue;
+  readonly #lockedBatches: LockedBatches;
+  /** A batch that others shared with those that lock their rows was refused: next they have one of their own. */
+  #othersGoAlone = false;
   #inFlight: InFlightBatch[] = [];
-  #pumpScheduled = false;
+  #nextPump: NodeJS.Immediate | undefined;
   #timers: NodeJS.Timeout[] = [];
   /** The current or last locking or recovery. */
   #background: Promise<void> = Promise.resolve();
@@ -74,8 +78,13 @@ export class Lane {
     this.#slot = new Slot(options.database, options.holder, this.#bounds.leaseMs);
     this.#admission = new AdmissionControl(this.#bounds.pending, this.#bounds.pendingPerCustomer);
     this.#decider = new Decider(this.#bounds);
+    this.#outage = new DatabaseOutage(options.log, this.#queue, this.#admission, () => this.#state === "closed");
     this.#refIds = new RefIdLookup(options.database.commits, options.clock, this.#decider);
     this.#toLock = new LockQueue(options, this.#slot, this.#decider, this.#refIds, () => this.#pump());
+    this.#lockedBatches = new LockedBatches(this.#bounds.batch, this.#toLock, {
+      save: (group, line) => this.#saveUnderLock(group, line),
+      fail: (pending, error) => this.#fail(pending, error),
+    });
     const read = (some: readonly PendingCommand[]) => readRows(this.#database, this.#decider, this.#slot, some);
     this.#reads = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, read(some)));
     this.#retries = new MicroBatcher(this.#bounds.batch, (some) => this.#proceed(some, this.#refIds.lookUp(some)));
@@ -94,16 +103,19 @@ export class Lane {
 
   /** Why the lane admits no more commands, as a text for the response; undefined when it does. */
   get unavailableReason(): string | undefined {
+    const isFull = this.#admission.isFull ? "the service is at capacity: too many requests are waiting" : undefined;
+    return this.#restingReason ?? isFull;
+  }
+
+  get #restingReason(): string | undefined {
     if (this.#state === "closed" || this.#closing) return "the service is shutting down";
-    if (this.#awayFault !== undefined) return awayReason(this.#awayFault);
-    if (this.#clock.fault !== undefined) return this.#clock.fault;
-    return this.#admission.isFull ? "the service is at capacity: too many requests are waiting" : undefined;
+    return this.#outage.reason ?? this.#clock.fault;
   }
 
   report(): LaneReport {
     const [state, slot, depth] = [this.#state, this.#slot.number, this.#admission.size];
     const counts = { inFlight: this.#inFlight.length, toLock: this.#toLock.size };
-    const faults = { databaseAway: this.#awayFault !== undefined, clockFault: this.#clock.fault };
+    const faults = { databaseAway: this.#outage.reason !== undefined, clockFault: this.#clock.fault };
     return { state, slot, depth, ...counts, ...faults };
   }
 
@@ -118,9 +130,8 @@ export class Lane {
     const deadline = (this.#clock.now() + this.#bounds.deadlineMs) as Instant;
     const { pending, outcome } = this.#admission.admit(command, deadline);
     this.#observer.onExecute?.(command, outcome);
-    if (this.#state === "closed" || this.#closing) pending.unavailable("shutting down");
-    else if (this.#awayFault !== undefined) pending.unavailable(awayReason(this.#awayFault));
-    else if (this.#clock.fault !== undefined) pending.unavailable(this.#clock.fault);
+    const why = this.#restingReason;
+    if (why !== undefined) pending.unavailable(why);
     else if (pending.isComplete) return outcome;
     else if (this.#refIds.isLikelyTaken(pending.claims)) this.#retries.add(pending);
     else this.#admit(pending);
@@ -163,10 +174,8 @@ export class Lane {
 
   /** Requests that are parsed in the same turn of the event loop go into one batch. */
   #schedulePump(): void {
-    if (this.#pumpScheduled) return;
-    this.#pumpScheduled = true;
-    setImmediate(() => {
-      this.#pumpScheduled = false;
+    this.#nextPump ??= setImmediate(() => {
+      this.#nextPump = undefined;
       this.#pump();
     });
   }
@@ -174,14 +183,19 @@ export class Lane {
   #pump(): void {
     // Queued commands are decided when the clock is right again, if that is before their deadline.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
-    const { batch, batchRows } = this.#bounds;
-    while (this.#inFlight.length < LIMITS.inFlight && !this.#toLock.isNext) {
-      const some = this.#queue.take(batch, batchRows, this.#inFlight);
-      if (some.length === 0) break;
-      const taken = some.filter((pending) => this.#isInTime(pending));
-      this.#dispatch(this.#toLock.divert(taken));
+    while (this.#inFlight.length < LIMITS.inFlight && (this.#othersGoAlone || !this.#toLock.isReady)) {
+      this.#othersGoAlone = false;
+      if (this.#queue.isEmpty) break;
+      this.#dispatch(this.#takeQueued());
     }
     if (this.#toLock.isReady && this.#inFlight.length === 0) this.#startLocking();
+  }
+
+  /** For one batch, of commands whose rows need not be locked first. */
+  #takeQueued(): readonly PendingCommand[] {
+    const { batch, batchRows } = this.#bounds;
+    const taken = this.#queue.take(batch, batchRows, this.#inFlight);
+    return this.#toLock.divert(taken.filter((pending) => this.#isInTime(pending)));
   }
 
   #dispatch(group: readonly PendingCommand[]): void {
@@ -217,35 +231,19 @@ export class Lane {
 
   // Decide under lock ------------------------------------------------------------------------------------------------
 
+  /** With others that wait for their turn: in a batch of their own they would be decided a round trip and a commit later. */
   #startLocking(): void {
     this.#state = "locking";
-    this.#background = ignoreLaneClosed(this.#decideUnderLock(this.#toLock.take()).then(() => this.#resume("locking")));
+    const locked = this.#toLock.take();
+    this.#othersGoAlone = locked.commands.some(({ wasRefused }) => wasRefused);
+    this.#background = ignoreLaneClosed(this.#decideUnderLock(locked, this.#othersGoAlone ? [] : this.#takeQueued()));
   }
 
-  /**
-   * In batches. If another process was in the way of one, what it has claimed is found when the batch is decided again. If
-   * that fails too, one command per batch, so that a poisonous command fails alone.
-   */
-  async #decideUnderLock({ commands: some, line }: LockedTogether): Promise<void> {
-    for (let done = 0; done < some.length; done += this.#bounds.batch) {
-      const group = some.slice(done, done + this.#bounds.batch);
-      const claims = group.flatMap((pending) => pending.claims);
-      let failure = await this.#saveUnderLock(group, done === 0 ? line : undefined);
-      if (failure !== undefined && isContention(failure, claims)) failure = await this.#saveUnderLock(group);
-      if (failure === undefined) this.#toLock.onLocked();
-      else if (failure instanceof Held) this.#toLock.onRefused(group);
-      else for (const pending of group) await this.#saveAlone(pending);
-    }
-  }
-
-  async #saveAlone(pending: PendingCommand): Promise<void> {
-    for (let attempt = 1; ; attempt += 1) {
-      const failure = await this.#saveUnderLock([pending]);
-      if (failure === undefined) return;
-      if (failure instanceof Held) return this.#toLock.onRefused([pending]);
-      if (attempt === LIMITS.rounds || !isContention(failure, pending.claims)) return this.#fail(pending, failure);
-      await pause(Math.random() * 10 * 2 ** attempt);
-    }
+  async #decideUnderLock(locked: LockedTogether, others: readonly PendingCommand[]): Promise<void> {
+    const left = await this.#lockedBatches.decide(locked, others);
+    if (left.length > 0) this.#othersGoAlone = true;
+    for (const pending of left) this.#admit(pending);
+    this.#resume("locking");
   }
 
   /** One batch in a transaction that locks its rows first, or has some. @returns the error when nothing was committed */
@@ -277,7 +275,7 @@ export class Lane {
         if (lost !== undefined) this.#takeBack([lost]);
         return isHeld ? new Held() : fault;
       }
-      const hasCommitted = lost !== undefined && (await this.#retryWhileAway(() => this.#slot.hasCommitted(lost.link)));
+      const hasCommitted = lost !== undefined && (await this.#outage.outlast(() => this.#slot.hasCommitted(lost.link)));
       // Only now, because the slot may have changed, and with it the house accounts.
       this.#decider.reset();
       // If a clock was set, all later batches would fail too: reconnecting measures it anew.
@@ -314,14 +312,14 @@ export class Lane {
     if (!goesOn) this.#connection.drop();
     const lost = goesOn ? batches : await this.#resolve(batches);
     const again = goesOn ? this.#takeBack(lost) : lost.flatMap(dissolve);
-    await this.#retryWhileAway(async () => {
+    await this.#outage.outlast(async () => {
       if (!goesOn) await this.#slot.renewOrTake();
       this.#toLock.addContested(await contestedRows(this.#database, lost[0], this.#slot.number, refusal));
       if (!this.#connection.isOpen) await this.#connection.open();
     });
     // Where one row was changed, others were. Where one is held, the rest of what is in memory is as it was.
     if (!goesOn || refusal === "changed") this.#decider.reset();
-    await this.#decideUnderLock({ commands: this.#toLock.divert(again) });
+    await this.#lockedBatches.decide({ commands: this.#toLock.divert(again) });
     const all = batches.flatMap(({ decided }) => decided).length;
     const counts = { committed: all - again.length, again: again.length, voided: goesOn ? 0 : lost.length };
     this.#log({ kind: "recovered", slot: this.#slot.number, ...counts });
@@ -347,38 +345,12 @@ export class Lane {
   /** Reports the batches that have committed. @returns the others, which never will */
   async #resolve(batches: readonly InFlightBatch[]): Promise<readonly InFlightBatch[]> {
     for (const [i, batch] of batches.entries()) {
-      const hasCommitted = await this.#retryWhileAway(() => this.#slot.hasCommitted(batch.link));
+      const hasCommitted = await this.#outage.outlast(() => this.#slot.hasCommitted(batch.link));
       // Later batches depend on the lost one: their predecessor will never exist.
       if (!hasCommitted) return batches.slice(i);
       this.#committed(batch);
     }
     return [];
-  }
-
-  /**
-   * Retries a query until the database responds. Until then, queued commands fail at once, because nothing of them was
-   * done; commands in flight fail after `unknownOutcomeWaitMs`, because their outcome is unknown.
-   */
-  async #retryWhileAway<Value>(query: () => Promise<Value>): Promise<Value> {
-    const patientUntil = performance.now() + LIMITS.unknownOutcomeWaitMs;
-    for (let pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, 500)) {
-      if (this.#state === "closed") throw new LaneClosed("the lane was closed while it retried a query");
-      try {
-        const value = await query();
-        this.#awayFault = undefined;
-        return value;
-      } catch (error) {
-        const fault = asFault(error);
-        // Retrying does not help against a bug of ours.
-        if (!(fault instanceof DatabaseAway) && serverError(fault) === undefined) throw fault;
-        if (this.#awayFault === undefined) this.#log({ kind: "database_away", error: fault });
-        this.#awayFault = fault;
-        for (const pending of this.#queue.takeAll()) pending.unavailable(awayReason(fault));
-        if (performance.now() > patientUntil)
-          this.#admission.failAll(`${awayReason(fault)}: look up the ref_id to see what was done`);
-        await pause(pauseMs);
-      }
-    }
   }
 
   // Upkeep -----------------------------------------------------------------------------------------------------------

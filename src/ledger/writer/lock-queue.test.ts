@@ -36,26 +36,6 @@ test("what needs many rows, several of them contested, waits for these in a line
   for (const { line } of [first, second]) line?.leave();
 });
 
-test("the round of a market is next as soon as it has its rows, but not two in a row; others let a batch of those go first who lock nothing", async () => {
-  const { asked, queue } = lockQueue();
-  const isNextOnceReady = async (queueKey: string): Promise<boolean> => {
-    queue.lineUp([{ pending: pendingOf(queueKey, "row"), keys: [rowOf("row")] }]);
-    await vi.waitUntil(() => asked.length > 0);
-    asked.pop()?.();
-    await vi.waitUntil(() => queue.isReady);
-    const { isNext } = queue;
-    queue.take().line?.leave();
-    return isNext;
-  };
-  expect(await isNextOnceReady("customer")).toBe(false);
-  expect(await isNextOnceReady("house")).toBe(true);
-  expect(await isNextOnceReady("house")).toBe(false);
-  queue.divert([]);
-  expect(await isNextOnceReady("house")).toBe(true);
-  queue.divert([]);
-  expect(await isNextOnceReady("customer")).toBe(true);
-});
-
 test("who needs only that an owner is active does not wait behind who changes it", async () => {
   const { asked, queue } = lockQueue();
   const owner = rowOf("owner");

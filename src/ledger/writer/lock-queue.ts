@@ -18,8 +18,6 @@ export class LockQueue {
   readonly #commands = new RoundRobinQueue<PendingCommand>();
   readonly #contested: ContestedRows;
   #atOnce: number = LIMITS.locking;
-  #othersHadTurn = false;
-  #houseHadTurn = false;
   readonly #slot: RowLinesOptions["slot"];
   readonly #decider: Decider;
   readonly #refIds: RefIdLookup;
@@ -52,11 +50,6 @@ export class LockQueue {
     return this.#commands.size > 0 || this.#lines.isReady;
   }
 
-  /** Whether these go next: after a batch of others, or at once for a line of the house, if it was not one that went last. */
-  get isNext(): boolean {
-    return this.isReady && (this.#othersHadTurn || (this.#lines.isReadyForHouse && !this.#houseHadTurn));
-  }
-
   /** Whether its rows are to be locked before it is decided. */
   isFor({ command, locksAll }: PendingCommand): boolean {
     if (locksAll || this.#lines.isFor(command) || this.#isLikelyHeld(command)) return true;
@@ -67,13 +60,10 @@ export class LockQueue {
   divert(commands: readonly PendingCommand[]): readonly PendingCommand[] {
     const isToLock = commands.map((pending) => this.isFor(pending));
     this.push(commands.filter((_, i) => isToLock[i]));
-    this.#othersHadTurn = true;
     return commands.filter((_, i) => !isToLock[i]);
   }
 
   push(commands: readonly PendingCommand[]): void {
-    // Others that have come with the first of these are decided before it.
-    if (!this.isReady) this.#othersHadTurn = false;
     const likelyHeld: HeldCommand[] = [];
     for (const pending of commands) {
       if (pending.isComplete) continue;
@@ -86,8 +76,6 @@ export class LockQueue {
 
   /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows. */
   take(): LockedTogether {
-    this.#othersHadTurn = false;
-    this.#houseHadTurn = this.#lines.isReadyForHouse;
     return this.#lines.take() ?? { commands: this.#commands.take(this.#atOnce) };
   }
 

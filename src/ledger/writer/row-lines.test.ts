@@ -10,13 +10,16 @@ afterEach(() => vi.useRealTimers());
 
 function linesOn(database: Database) {
   const left: PendingCommand[] = [];
+  let ready = 0;
   const lines = new RowLines({
     database,
     slot: { number: 1 },
-    onReady: () => undefined,
+    onReady: () => {
+      ready += 1;
+    },
     onLeft: (commands) => left.push(...commands),
   });
-  return { lines, left };
+  return { lines, left, ready: () => ready };
 }
 
 /** One that waits for the first of these rows. */
@@ -92,15 +95,13 @@ test("those who have waited together in vain rest and then wait alone: the row t
 
 test("of those that have their rows the house is first: everybody's orders on a market wait for its round", async () => {
   const { asked, database } = heldRows();
-  const { lines } = linesOn(database);
+  const { lines, ready } = linesOn(database);
   const [customer, round] = [heldOf("customer", "a"), heldOf("house", "b")];
   for (const pending of [customer, round]) lines.lineUp([pending]);
   await vi.waitUntil(() => asked.length === 2);
   asked[0]?.();
-  await vi.waitUntil(() => lines.isReady);
-  expect(lines.isReadyForHouse).toBe(false);
   asked[1]?.();
-  await vi.waitUntil(() => lines.isReadyForHouse);
+  await vi.waitUntil(() => ready() === 2);
   const taken = [lines.take(), lines.take()];
   expect(taken.map((one) => one?.commands)).toEqual([[round], [customer]]);
   for (const one of taken) one?.line?.leave();

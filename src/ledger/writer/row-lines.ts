@@ -49,10 +49,6 @@ export class RowLines {
     return this.#ready() !== undefined;
   }
 
-  get isReadyForHouse(): boolean {
-    return this.#ready()?.isOfHouse === true;
-  }
-
   /** Whether somebody is in line for a row of the command: decided before, it would wait for what its own process has. */
   isFor(command: AnyCommand): boolean {
     return this.#lineFor(command) !== undefined;
