@@ -1,5 +1,6 @@
 /** While a batch locks its rows nothing else is decided: so whoever waits for a turn meanwhile is decided with it. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { CommandQueue } from "../../src/ledger/writer/command-queue.ts";
 import type { Uuid } from "../../src/std/id.ts";
 import { expectBooksBalance } from "../support/books.ts";
 import { type TestDatabase, testDatabase } from "../support/database.ts";
@@ -13,9 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 beforeEach(async () => {
-  ours = await startLane(db.database);
+  ours = await startLane(db.database, { bounds: { leastLockWaitMs: 1_000 } });
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await ours.lane.stop();
   await expectBooksBalance(db.owner);
 });
@@ -33,6 +35,15 @@ async function blockLane(): Promise<() => Promise<void>> {
     await inTheWay.end();
     expect((await inFlight).kind).toBe("done");
   };
+}
+
+/** A loop without an end would let no timer end the test. */
+function endLoopOfTakes(): void {
+  const take = CommandQueue.prototype.take;
+  const spy = vi.spyOn(CommandQueue.prototype, "take").mockImplementation(function (this: CommandQueue, ...asked) {
+    if (spy.mock.calls.length > 1_000) throw new Error("it takes from the queue without an end");
+    return take.apply(this, asked);
+  });
 }
 
 async function batchOf(
@@ -74,4 +85,43 @@ test("if one of these has to wait for what another process claims, those whose r
   await claiming.end();
   expect((await other).kind).toBe("done");
   expect(await availableUsd(db.database, [eve, joe])).toEqual(["8", "12"]);
+});
+
+test("if those whose rows were locked have to wait for what another process claims, the others are decided without them", async () => {
+  const [ann, bob, eve, joe] = newProfiles(4);
+  await ours.fund([ann, bob, eve, joe], "10");
+  const unblock = await blockLane();
+  const claim = { customerId: newId(), refId: "held too" };
+  const claiming = await openTransaction(db.owner);
+  await claiming.query("insert into claim (customer_id, kind, ref_id, id) values ($1, 'order', $2, $3)", [
+    claim.customerId,
+    claim.refId,
+    newId(),
+  ]);
+  const locked = ours.lane.execute(movement({ from: ann, to: bob, amount: "1", lock: true, claim }));
+  const others = Array.from({ length: 3 }, () => ours.lane.execute(movement({ from: eve, to: joe, amount: "2" })));
+  await unblock();
+  expect((await Promise.all(others)).map(({ kind }) => kind)).toEqual(["done", "done", "done"]);
+  expect(await availableUsd(db.database, [ann, bob, eve, joe])).toEqual(["10", "10", "4", "16"]);
+  await claiming.query("rollback");
+  await claiming.end();
+  expect((await locked).kind).toBe("done");
+  expect(await availableUsd(db.database, [ann, bob])).toEqual(["9", "11"]);
+});
+
+test("what is heavy waits, without turning in circles, for what is heavy and in flight", async () => {
+  const [ann, bob] = newProfiles(2);
+  await ours.fund([ann, bob], "10");
+  endLoopOfTakes();
+  const inTheWay = await openTransaction(db.owner);
+  await inTheWay.query("select from account where owner_id = $1 for update", [ann]);
+  const heavy = () => ours.lane.execute({ ...movement({ from: ann, to: bob, amount: "1" }), weight: 300 });
+  const first = heavy();
+  await untilBlocked(db);
+  const second = heavy();
+  await untilBlocked(db);
+  await inTheWay.query("rollback");
+  await inTheWay.end();
+  expect([(await first).kind, (await second).kind]).toEqual(["done", "done"]);
+  expect(await availableUsd(db.database, [ann, bob])).toEqual(["8", "12"]);
 });

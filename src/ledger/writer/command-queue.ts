@@ -19,10 +19,6 @@ export class CommandQueue {
   /** Whether a light batch was taken since the last heavy one was in flight: what came meanwhile is not to wait for two. */
   #isHeavyNext = true;
 
-  get isEmpty(): boolean {
-    return this.#heavy.length === 0 && this.#light.size === 0;
-  }
-
   push(pending: PendingCommand): void {
     if (isHeavy(pending)) this.#heavy.push(pending);
     else this.#light.push(pending.command.queueKey, pending);

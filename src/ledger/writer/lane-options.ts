@@ -68,6 +68,8 @@ export const LIMITS = {
    */
   lines: 6,
   linesPerCustomer: 2,
+  /** In a row, while others wait whose rows are to be locked. */
+  turnsOfLines: 3,
   /** How long others rest until they are tried again. */
   restMs: 25,
   /** How long one that has its rows waits for its turn. */

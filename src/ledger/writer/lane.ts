@@ -34,7 +34,7 @@ import { MicroBatcher } from "./reading/micro-batcher.ts";
 import { readRows } from "./reading/read-rows.ts";
 import { RefIdLookup } from "./reading/ref-id-lookup.ts";
 import { contestedRows, type Refusal, refusalOf } from "./refusal.ts";
-import type { LockedTogether, RowLine } from "./row-lines.ts";
+import type { RowLine } from "./row-lines.ts";
 import { Slot } from "./slot-chain.ts";
 import type { HeldCommand } from "./unheld-rows.ts";
 
@@ -59,8 +59,6 @@ export class Lane {
   readonly #queue = new CommandQueue();
   readonly #toLock: LockQueue;
   readonly #lockedBatches: LockedBatches;
-  /** A batch that others shared with those that lock their rows was refused: next they have one of their own. */
-  #othersGoAlone = false;
   #inFlight: InFlightBatch[] = [];
   #nextPump: NodeJS.Immediate | undefined;
   #timers: NodeJS.Timeout[] = [];
@@ -183,18 +181,22 @@ export class Lane {
   #pump(): void {
     // Queued commands are decided when the clock is right again, if that is before their deadline.
     if (this.#state !== "running" || this.#clock.fault !== undefined) return;
-    while (this.#inFlight.length < LIMITS.inFlight && (this.#othersGoAlone || !this.#toLock.isReady)) {
-      this.#othersGoAlone = false;
-      if (this.#queue.isEmpty) break;
-      this.#dispatch(this.#takeQueued());
+    while (this.#inFlight.length < LIMITS.inFlight && !this.#toLock.isReady) {
+      const taken = this.#takeQueued();
+      // The queue need not be empty then: what is heavy waits until the heavy batch in flight is committed.
+      if (taken.length === 0) break;
+      this.#dispatch(this.#undiverted(taken));
     }
     if (this.#toLock.isReady && this.#inFlight.length === 0) this.#startLocking();
   }
 
-  /** For one batch, of commands whose rows need not be locked first. */
+  /** For one batch. */
   #takeQueued(): readonly PendingCommand[] {
-    const { batch, batchRows } = this.#bounds;
-    const taken = this.#queue.take(batch, batchRows, this.#inFlight);
+    return this.#queue.take(this.#bounds.batch, this.#bounds.batchRows, this.#inFlight);
+  }
+
+  /** Those whose rows need not be locked first. */
+  #undiverted(taken: readonly PendingCommand[]): readonly PendingCommand[] {
     return this.#toLock.divert(taken.filter((pending) => this.#isInTime(pending)));
   }
 
@@ -235,15 +237,8 @@ export class Lane {
   #startLocking(): void {
     this.#state = "locking";
     const locked = this.#toLock.take();
-    this.#othersGoAlone = locked.commands.some(({ wasRefused }) => wasRefused);
-    this.#background = ignoreLaneClosed(this.#decideUnderLock(locked, this.#othersGoAlone ? [] : this.#takeQueued()));
-  }
-
-  async #decideUnderLock(locked: LockedTogether, others: readonly PendingCommand[]): Promise<void> {
-    const left = await this.#lockedBatches.decide(locked, others);
-    if (left.length > 0) this.#othersGoAlone = true;
-    for (const pending of left) this.#admit(pending);
-    this.#resume("locking");
+    const others = this.#undiverted(this.#takeQueued());
+    this.#background = ignoreLaneClosed(this.#lockedBatches.decide(locked, others).then(() => this.#resume("locking")));
   }
 
   /** One batch in a transaction that locks its rows first, or has some. @returns the error when nothing was committed */

@@ -18,6 +18,8 @@ export class LockQueue {
   readonly #commands = new RoundRobinQueue<PendingCommand>();
   readonly #contested: ContestedRows;
   #atOnce: number = LIMITS.locking;
+  /** In a row. */
+  #turnsOfLines = 0;
   readonly #slot: RowLinesOptions["slot"];
   readonly #decider: Decider;
   readonly #refIds: RefIdLookup;
@@ -76,7 +78,10 @@ export class LockQueue {
 
   /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows. */
   take(): LockedTogether {
-    return this.#lines.take() ?? { commands: this.#commands.take(this.#atOnce) };
+    const isOthersTurn = this.#commands.size > 0 && this.#turnsOfLines >= LIMITS.turnsOfLines;
+    const inLine = isOthersTurn ? undefined : this.#lines.take();
+    this.#turnsOfLines = inLine === undefined ? 0 : this.#turnsOfLines + 1;
+    return inLine ?? { commands: this.#commands.take(this.#atOnce) };
   }
 
   onLocked(): void {

@@ -25,38 +25,31 @@ export class LockedBatches {
   }
 
   /**
-   * If another process was in the way of a batch, what it has claimed is found when the batch is decided again. If that fails
-   * too, one command per batch, so that a poisonous command fails alone.
-   * @param others to be decided in the first batch
-   * @returns those of them that have to be decided elsewhere, because it was refused
+   * @param others to be decided in the first batch. If that is refused, it may be because of any of them, so each part has a batch
+   * of its own: then it is refused because of its own commands only.
    */
-  async decide(
-    { commands, line }: LockedTogether,
-    others: readonly PendingCommand[] = [],
-  ): Promise<readonly PendingCommand[]> {
-    const [first, ...more] = inGroups(commands, this.#mostTogether);
-    if (first === undefined) return others;
-    const areOthersDone = await this.#decideGroup(first, others, line);
+  async decide({ commands, line }: LockedTogether, others: readonly PendingCommand[] = []): Promise<void> {
+    const [first = [], ...more] = inGroups(commands, this.#mostTogether);
+    if (others.length === 0) await this.#decideGroup(first, line);
+    else if ((await this.#ways.save([...first, ...others], line)) === undefined) this.#queue.onLocked();
+    else for (const part of [first, others]) await this.#decideGroup(part);
     for (const group of more) await this.#decideGroup(group);
-    return areOthersDone ? [] : others;
   }
 
-  /** @returns whether the first batch was committed */
-  async #decideGroup(
-    group: readonly PendingCommand[],
-    others: readonly PendingCommand[] = [],
-    line?: RowLine,
-  ): Promise<boolean> {
-    const together = [...group, ...others];
-    const refused = await this.#ways.save(together, line);
-    const claims = together.flatMap((pending) => pending.claims);
-    const isInTheWay = refused !== undefined && isContention(refused, claims);
-    const failure = isInTheWay ? await this.#ways.save(group) : refused;
-    if (refused !== undefined) for (const pending of group) pending.wasRefused = true;
+  /**
+   * If another process was in the way of a batch, what it has claimed is found when the batch is decided again. If that fails
+   * too, each half is decided, and so on, so that a poisonous command fails alone.
+   */
+  async #decideGroup(group: readonly PendingCommand[], line?: RowLine): Promise<void> {
+    const [pending] = group;
+    if (pending === undefined) return;
+    const claims = group.flatMap((one) => one.claims);
+    let failure = await this.#ways.save(group, line);
+    if (failure !== undefined && isContention(failure, claims)) failure = await this.#ways.save(group);
     if (failure === undefined) this.#queue.onLocked();
     else if (failure instanceof Held) this.#queue.onRefused(group);
-    else for (const pending of group) await this.#decideAlone(pending);
-    return refused === undefined;
+    else if (group.length === 1) await this.#decideAlone(pending);
+    else for (const half of inGroups(group, Math.ceil(group.length / 2))) await this.#decideGroup(half);
   }
 
   async #decideAlone(pending: PendingCommand): Promise<void> {

@@ -27,8 +27,6 @@ export class PendingCommand {
   waitsFor = NO_KEYS;
   /** It has waited in vain together with others. */
   isAlone = false;
-  /** A batch under lock was refused, perhaps because of it: others are not decided with it any more. */
-  wasRefused = false;
   /** Its rule has thrown, on rows of which not all were locked. */
   #hasThrown = false;
   #isInBatch = false;

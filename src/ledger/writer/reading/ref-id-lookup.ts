@@ -65,7 +65,8 @@ export class RefIdLookup {
    */
   async rememberTaken(database: Queryable, group: readonly PendingCommand[]): Promise<void> {
     const claims = group.flatMap((pending) => pending.claims);
-    for (const [key, { id }] of await findAllHolders(database, claims, NO_MARKER)) this.#decider.rememberClaim(key, id);
+    const found = await Promise.all(holderQueries(database, claims, NO_MARKER).map((query) => query()));
+    for (const [key, { id }] of found.flat()) this.#decider.rememberClaim(key, id);
   }
 
   /** Whether the taken ref_ids are the command's own or were released. If not, the command completes with `exists`. */
@@ -98,22 +99,28 @@ export class RefIdLookup {
 const NO_MARKER = "null";
 
 /**
- * The records that hold these ref_ids, by claim key; free ones are left out. With a marker of a commit they hold them durably, and
- * the look-up waits for one commit per place where claims are kept, however many are found.
+ * The records that hold these ref_ids durably, by claim key; free ones are left out. Waits for one commit per place where claims
+ * are kept, however many are found.
  */
-async function findAllHolders(
-  database: Queryable,
-  claims: readonly Claim[],
-  marker = SERIALIZED_COMMIT_MARKER,
-): Promise<Map<string, Holder>> {
-  const stored = claims.filter(({ keptBy }) => keptBy === undefined);
-  const holders = await findHolders(database, stored, marker);
-  for (const index of new Set(claims.flatMap(({ keptBy }) => keptBy?.index ?? []))) {
-    const kept = claims.filter(({ keptBy }) => keptBy?.index === index);
-    for (const [key, id] of await findInIndex(database, index, kept, marker))
-      holders.set(key, { id, closedAt: undefined });
-  }
+async function findAllHolders(database: Queryable, claims: readonly Claim[]): Promise<Map<string, Holder>> {
+  const holders = new Map<string, Holder>();
+  // At the same time each would take a connection.
+  for (const query of holderQueries(database, claims, SERIALIZED_COMMIT_MARKER))
+    for (const [key, holder] of await query()) holders.set(key, holder);
   return holders;
+}
+
+type Found = [key: string, holder: Holder][];
+
+/** One for each place where claims are kept. */
+function holderQueries(database: Queryable, claims: readonly Claim[], marker: string): (() => Promise<Found>)[] {
+  const stored = claims.filter(({ keptBy }) => keptBy === undefined);
+  const indexes = [...new Set(claims.flatMap(({ keptBy }) => keptBy?.index ?? []))];
+  const inIndexes = indexes.map((index) => () => {
+    const kept = claims.filter(({ keptBy }) => keptBy?.index === index);
+    return findInIndex(database, index, kept, marker);
+  });
+  return stored.length === 0 ? inIndexes : [() => findStored(database, stored, marker), ...inIndexes];
 }
 
 /** Those that a unique index of a table keeps. */
@@ -122,7 +129,7 @@ async function findInIndex(
   { table, columns, where }: UniqueIndex,
   claims: readonly Claim[],
   marker: string,
-): Promise<[key: string, id: Uuid][]> {
+): Promise<Found> {
   const names = columns.map(({ name }) => name);
   const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`);
   const same = columns.map(({ name, expression = `t.${name}` }) => `${expression} = k.${name}`);
@@ -132,7 +139,7 @@ async function findInIndex(
          on ${[...same, ...(where === undefined ? [] : [where])].join(" and ")}`,
     columns.map((_, i) => claims.map(({ keptBy }) => keptBy?.values[i])),
   );
-  return rows.map(({ place, id }) => [claimKey(claims[Number(place) - 1] as Claim), id]);
+  return rows.map(({ place, id }) => [claimKey(claims[Number(place) - 1] as Claim), { id, closedAt: undefined }]);
 }
 
 interface StoredClaim {
@@ -144,24 +151,17 @@ interface StoredClaim {
 }
 
 /** Those that rows of `claim` keep. */
-async function findHolders(
-  database: Queryable,
-  claims: readonly Claim[],
-  marker: string,
-): Promise<Map<string, Holder>> {
-  if (claims.length === 0) return new Map();
+async function findStored(database: Queryable, claims: readonly Claim[], marker: string): Promise<Found> {
   const rows = await database.rows<StoredClaim>(
     `select c.customer_id, c.kind, c.ref_id, c.id, ${closingTime(claims)} as closed_at, ${marker} as committed_behind
        from claim c join unnest($1::uuid[], $2::claim_kind[], $3::text[]) as k(customer_id, kind, ref_id)
          on c.customer_id = k.customer_id and c.kind = k.kind and c.ref_id = k.ref_id`,
     [claims.map((claim) => claim.customerId), claims.map((claim) => claim.kind), claims.map((claim) => claim.refId)],
   );
-  return new Map(
-    rows.map((row) => [
-      claimKey({ customerId: row.customer_id, kind: row.kind, refId: row.ref_id }),
-      { id: row.id, closedAt: row.closed_at ?? undefined },
-    ]),
-  );
+  return rows.map((row) => [
+    claimKey({ customerId: row.customer_id, kind: row.kind, refId: row.ref_id }),
+    { id: row.id, closedAt: row.closed_at ?? undefined },
+  ]);
 }
 
 /** SQL for the time at which the record of claim `c` was closed, if these claims ask for it. */
