@@ -8,7 +8,8 @@
  * The database flushes its log so many ms after it could, as slow disks and a standby do (--commit), and so many programs compute
  * without a pause beside all (--busy). Others pay each other, and place orders on that market and on another one, and wait until
  * these are done. `--kind same` sends each order of the customer to all nodes at once, with the same ref_id; `--kind apart` gives
- * each node profiles of its own, which shows what the load costs that does not meet.
+ * each node profiles of its own, which shows what the load costs that does not meet; `--kind markets` places its orders on twenty
+ * other markets, in turn.
  */
 import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -38,6 +39,9 @@ const { seconds, profiles, moves, orders, nodes, commit, busy } = Object.fromEnt
   Object.entries(values).map(([name, value]) => [name, Number(value)]),
 );
 const [MARKET, OTHER_MARKET] = ["ETHUSD", "XLMUSD"];
+const MANY_MARKETS = "BTC LTC BCH LINK AAVE UNI ARB ENA MNT ONDO QNT SKY WIF WLD DOGE AVAX SUI POL BNB RENDER"
+  .split(" ")
+  .map((asset) => `${asset}USD`);
 const WARM_UP_SECONDS = 3;
 /** Of others, a second at each node. */
 const EACH = 6;
@@ -160,6 +164,16 @@ function ofNode(requests, place) {
   return requests.slice(place * share, (place + 1) * share);
 }
 
+/** With one of the customer's profiles as recipient; one of three rests. */
+function onManyMarkets(attacker, own) {
+  const of = (i) => own[i % own.length];
+  return Array.from({ length: MANY_MARKETS.length * own.length }, (_, i) => {
+    const more = { await_fill_millis: 0, base_amount: "0.00000001", recipient_profile_id: of(5 * i + 1) };
+    const rests = i % 3 === 0 ? { time_in_force: "GTC" } : {};
+    return order(attacker, of(7 * i), MANY_MARKETS[i % MANY_MARKETS.length], { ...more, ...rests });
+  });
+}
+
 async function attack(attacker, own) {
   const requests = own.map((from, i) => {
     const share = values.kind === "apart" ? Math.floor(own.length / nodes) : own.length;
@@ -171,9 +185,10 @@ async function attack(attacker, own) {
       asset: "USD",
     });
   });
-  const trades = own.map((profile) =>
-    order(attacker, profile, MARKET, values.kind === "same" ? { ref_id: "same #" } : {}),
-  );
+  const trades =
+    values.kind === "markets"
+      ? onManyMarkets(attacker, own)
+      : own.map((profile) => order(attacker, profile, MARKET, values.kind === "same" ? { ref_id: "same #" } : {}));
   const [moved, traded] = await Promise.all([
     atAll(moves / nodes, (place) => ofNode(requests, place)),
     atAll(values.kind === "same" ? orders : orders / nodes, (place) => ofNode(trades, place)),
