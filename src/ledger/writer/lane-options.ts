@@ -63,13 +63,12 @@ export const LIMITS = {
   /** Commands decided under lock at a time. Others are not decided meanwhile, so these take turns with a batch of others. */
   locking: 16,
   /**
-   * How many wait in line for rows that other processes hold, each with a connection: in total, and for commands of one customer,
-   * or of the house, for which these are kept.
+   * How many wait in line for rows that other processes hold, each with a connection: in total, for commands of one customer, and
+   * for rounds of markets, for which these are kept.
    */
-  lines: 6,
+  lines: 8,
   linesPerCustomer: 2,
-  /** In a row, while others wait whose rows are to be locked. */
-  turnsOfLines: 3,
+  linesOfHouse: 4,
   /** How long others rest until they are tried again. */
   restMs: 25,
   /** How long one that has its rows waits for its turn. */

@@ -237,8 +237,9 @@ export class Lane {
   #startLocking(): void {
     this.#state = "locking";
     const locked = this.#toLock.take();
-    const others = this.#undiverted(this.#takeQueued());
-    this.#background = ignoreLaneClosed(this.#lockedBatches.decide(locked, others).then(() => this.#resume("locking")));
+    const others = [...(locked.others ?? []), ...this.#undiverted(this.#takeQueued())];
+    const deciding = this.#lockedBatches.decide({ ...locked, others });
+    this.#background = ignoreLaneClosed(deciding.then(() => this.#resume("locking")));
   }
 
   /** One batch in a transaction that locks its rows first, or has some. @returns the error when nothing was committed */

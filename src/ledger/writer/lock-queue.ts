@@ -18,8 +18,6 @@ export class LockQueue {
   readonly #commands = new RoundRobinQueue<PendingCommand>();
   readonly #contested: ContestedRows;
   #atOnce: number = LIMITS.locking;
-  /** In a row. */
-  #turnsOfLines = 0;
   readonly #slot: RowLinesOptions["slot"];
   readonly #decider: Decider;
   readonly #refIds: RefIdLookup;
@@ -78,10 +76,9 @@ export class LockQueue {
 
   /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows. */
   take(): LockedTogether {
-    const isOthersTurn = this.#commands.size > 0 && this.#turnsOfLines >= LIMITS.turnsOfLines;
-    const inLine = isOthersTurn ? undefined : this.#lines.take();
-    this.#turnsOfLines = inLine === undefined ? 0 : this.#turnsOfLines + 1;
-    return inLine ?? { commands: this.#commands.take(this.#atOnce) };
+    const free = this.#commands.take(this.#atOnce);
+    const inLine = this.#lines.take();
+    return inLine === undefined ? { commands: free } : { ...inLine, others: free };
   }
 
   onLocked(): void {

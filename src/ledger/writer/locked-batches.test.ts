@@ -29,7 +29,7 @@ const joined = (saved: readonly string[][]): string[] => saved.map((names) => na
 
 test("a batch with others that is refused is decided in its parts, each of which is refused for its own commands only", async () => {
   const { locked, saved, onceMore } = batches((names) => (names.includes("b") ? new Held() : undefined));
-  await locked.decide({ commands: commands("ab") }, commands("xyz"));
+  await locked.decide({ commands: commands("ab"), others: commands("xyz") });
   expect([joined(saved), onceMore]).toEqual([
     ["abxyz", "ab", "xyz"],
     ["a", "b"],
@@ -38,7 +38,7 @@ test("a batch with others that is refused is decided in its parts, each of which
 
 test("the same, when it was one of the others", async () => {
   const { locked, saved, onceMore } = batches((names) => (names.includes("y") ? new Held() : undefined));
-  await locked.decide({ commands: commands("ab") }, commands("xyz"));
+  await locked.decide({ commands: commands("ab"), others: commands("xyz") });
   expect([joined(saved), onceMore]).toEqual([
     ["abxyz", "ab", "xyz"],
     ["x", "y", "z"],

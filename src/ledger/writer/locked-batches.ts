@@ -25,10 +25,10 @@ export class LockedBatches {
   }
 
   /**
-   * @param others to be decided in the first batch. If that is refused, it may be because of any of them, so each part has a batch
-   * of its own: then it is refused because of its own commands only.
+   * Others are decided in the first batch. If that is refused, it may be because of any of them, so each part has a batch of its
+   * own: then it is refused because of its own commands only.
    */
-  async decide({ commands, line }: LockedTogether, others: readonly PendingCommand[] = []): Promise<void> {
+  async decide({ commands, line, others = [] }: LockedTogether): Promise<void> {
     const [first = [], ...more] = inGroups(commands, this.#mostTogether);
     if (others.length === 0) await this.#decideGroup(first, line);
     else if ((await this.#ways.save([...first, ...others], line)) === undefined) this.#queue.onLocked();

@@ -29,7 +29,7 @@ function heldOf(queueKey: string, ...names: string[]): PendingCommand {
   return pending;
 }
 
-test("of one customer two wait in line at a time, of all four, and two of the house; others rest for a moment", async () => {
+test("of one customer two wait in line at a time, of all four, and four of the house; others rest for a moment", async () => {
   vi.useFakeTimers();
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
@@ -42,28 +42,48 @@ test("of one customer two wait in line at a time, of all four, and two of the ho
   for (const customer of ["one", "two", "three"]) lines.lineUp([heldOf(customer, customer)]);
   await vi.advanceTimersByTimeAsync(0);
   expect([asked.length, lines.size]).toEqual([4, 5]);
-  for (const market of ["x", "y", "z"]) lines.lineUp([heldOf("house", market)]);
+  for (const market of ["v", "w", "x", "y", "z"]) lines.lineUp([heldOf("house", market)]);
   await vi.advanceTimersByTimeAsync(0);
-  expect([asked.length, lines.size]).toEqual([6, 8]);
+  expect([asked.length, lines.size]).toEqual([8, 10]);
 });
 
 test("what one customer's commands wait for they wait for together, and are decided in one batch", async () => {
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
-  const rounds = ["a", "b", "c"].map((name) => heldOf("house", name));
-  lines.lineUp([...rounds, heldOf("other", "d")]);
+  const own = ["a", "b", "c"].map((name) => heldOf("customer", name));
+  lines.lineUp([...own, heldOf("other", "d")]);
   await vi.waitUntil(() => asked.length === 2);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
   const taken = lines.take();
-  expect([taken?.line?.keys, taken?.commands]).toEqual([["a", "b", "c"].map(rowOf), rounds]);
+  expect([taken?.line?.keys, taken?.commands]).toEqual([["a", "b", "c"].map(rowOf), own]);
   taken?.line?.leave();
+});
+
+test("rounds of markets wait together only if they wait for the same rows, also by way of a third", async () => {
+  const { asked, database } = heldRows();
+  const { lines } = linesOn(database);
+  const rounds = [["a"], ["b"], ["c"], ["a", "c"]].map((names) => {
+    const pending = pendingOf("house", ...names);
+    pending.waitsFor = names.map(rowOf);
+    return pending;
+  });
+  lines.lineUp(rounds);
+  await vi.waitUntil(() => asked.length === 2);
+  for (const answer of asked) answer();
+  await vi.waitUntil(() => lines.isReady);
+  await new Promise(setImmediate);
+  const taken = [lines.take(), lines.take()];
+  const [first, second, third, both] = rounds;
+  expect(taken.map((one) => one?.commands)).toEqual([[second], [first, third, both]]);
+  expect(taken.map((one) => one?.line?.keys)).toEqual([["b"], ["a", "c"]].map((names) => names.map(rowOf)));
+  for (const one of taken) one?.line?.leave();
 });
 
 test("no more wait together than are decided at a time", async () => {
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
-  const many = Array.from({ length: LIMITS.locking + 2 }, (_, i) => heldOf("house", `${i}`));
+  const many = Array.from({ length: LIMITS.locking + 2 }, (_, i) => heldOf("customer", `${i}`));
   lines.lineUp(many);
   expect(lines.size).toBe(many.length);
   await vi.waitUntil(() => asked.length === 1);
@@ -79,13 +99,13 @@ test("those who have waited together in vain rest and then wait alone: the row t
   const failure = withResolvers<never>();
   const database = { transaction: () => failure.promise } as unknown as Database;
   const { lines, left } = linesOn(database);
-  const rounds = ["a", "b"].map((name) => heldOf("house", name));
-  lines.lineUp(rounds);
+  const own = ["a", "b"].map((name) => heldOf("customer", name));
+  lines.lineUp(own);
   failure.reject(new Error("lock timeout"));
   await vi.advanceTimersByTimeAsync(LIMITS.restMs - 1);
   expect([left, lines.size]).toEqual([[], 2]);
   await vi.advanceTimersByTimeAsync(1);
-  expect([left, lines.size]).toEqual([rounds, 0]);
+  expect([left, lines.size]).toEqual([own, 0]);
   const { asked, database: second } = heldRows();
   const { lines: anew } = linesOn(second);
   anew.lineUp(left);

@@ -20,6 +20,8 @@ export interface LockedTogether {
   readonly commands: readonly PendingCommand[];
   /** Whose transaction has the rows that they have waited for. */
   readonly line?: RowLine;
+  /** Who is decided in the same batch, and without them if that is refused. */
+  readonly others?: readonly PendingCommand[];
 }
 
 export interface RowLinesOptions {
@@ -63,19 +65,17 @@ export class RowLines {
 
   /**
    * Lets each wait in line for the rows that it waits for: those of one customer together, so that they are decided in one batch,
-   * and the rounds of all markets. Those for whom there is no room rest for a moment.
+   * and rounds of markets with those that wait for the same rows. Those for whom there is no room rest for a moment.
    */
   lineUp(commands: readonly PendingCommand[]): void {
-    const others: PendingCommand[] = [];
-    const groups = new Map<unknown, PendingCommand[]>();
+    const [apart, others]: [PendingCommand[], PendingCommand[]] = [[], []];
     for (const pending of commands) {
-      const { isAlone, waitsFor } = pending;
+      const { waitsFor } = pending;
       const line = [...this.#lines].find(({ names }) => waitsFor.every((key) => names.has(keyName(key))));
-      const group = isAlone ? pending : pending.command.queueKey;
       if (line !== undefined) line.behind.push(pending.command.queueKey, pending);
-      else groups.set(group, [...(groups.get(group) ?? []), pending]);
+      else apart.push(pending);
     }
-    for (const group of groups.values()) {
+    for (const group of groupsOf(apart)) {
       // As many as are decided at a time.
       if (this.#hasRoomFor(group)) this.#open(group.splice(0, LIMITS.locking));
       others.push(...group);
@@ -103,13 +103,14 @@ export class RowLines {
     for (const line of this.#lines) line.leave();
   }
 
-  /** Keeps two lines for the rounds of markets, which customers cannot take. */
+  /** Keeps some lines for the rounds of markets, which customers cannot take. */
   #hasRoomFor([pending]: readonly PendingCommand[]): boolean {
     const queueKey = pending?.command.queueKey;
     const queueKeys = [...this.#lines].map(({ first }) => first[0]?.command.queueKey);
-    if (queueKeys.filter((one) => one === queueKey).length >= LIMITS.linesPerCustomer) return false;
+    const most = queueKey === "house" ? LIMITS.linesOfHouse : LIMITS.linesPerCustomer;
+    if (queueKeys.filter((one) => one === queueKey).length >= most) return false;
     const ofCustomers = queueKeys.filter((one) => one !== "house").length;
-    return queueKey === "house" || ofCustomers < LIMITS.lines - LIMITS.linesPerCustomer;
+    return queueKey === "house" || ofCustomers < LIMITS.lines - LIMITS.linesOfHouse;
   }
 
   #lineFor({ dependsOn }: AnyCommand): RowLine | undefined {
@@ -146,6 +147,31 @@ export class RowLines {
       this.#options.onLeft(commands);
     }, LIMITS.restMs);
   }
+}
+
+interface Group {
+  readonly commands: PendingCommand[];
+  readonly names: ReadonlySet<string>;
+}
+
+/**
+ * Who waits together. Of rounds only those that have rows in common: a line holds what it has while it waits for the rest, so
+ * whoever needs the rows of one market's round would wait for what the rounds of all others wait for.
+ */
+function groupsOf(commands: readonly PendingCommand[]): PendingCommand[][] {
+  let groups: Group[] = [];
+  for (const pending of commands) {
+    const names = pending.waitsFor.map(keyName);
+    const isWith = ({ commands: [other], names: theirs }: Group): boolean => {
+      if (pending.isAlone || other?.isAlone !== false) return false;
+      const { queueKey } = pending.command;
+      return other.command.queueKey === queueKey && (queueKey !== "house" || names.some((name) => theirs.has(name)));
+    };
+    const [together, apart] = [groups.filter(isWith), groups.filter((group) => !isWith(group))];
+    const all = new Set([...names, ...together.flatMap((group) => [...group.names])]);
+    groups = [...apart, { commands: [...together.flatMap((group) => group.commands), pending], names: all }];
+  }
+  return groups.map((group) => group.commands);
 }
 
 /** All of these keys, each once. */
