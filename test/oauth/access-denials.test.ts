@@ -180,7 +180,7 @@ test("values that unauthenticated callers choose block no other rows, and are no
 test("failed writes are retried before later ones, and rows are removed after thirty days, by a clock that stays right", async () => {
   let elapsedMs = 0;
   const rejections = new DenialLog({
-    ...{ database: db.database, clock, ids: new IdSource(), elapsedMs: () => elapsedMs },
+    ...{ database: db.database, clock, ids: new IdSource(clock), elapsedMs: () => elapsedMs },
     onFailure: () => undefined,
   });
   rejections.record(GUESS);
