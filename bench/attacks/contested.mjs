@@ -15,6 +15,7 @@ import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { prepare } from "../../scripts/prepare.mjs";
@@ -43,6 +44,9 @@ const MANY_MARKETS = "BTC LTC BCH LINK AAVE UNI ARB ENA MNT ONDO QNT SKY WIF WLD
   .split(" ")
   .map((asset) => `${asset}USD`);
 const WARM_UP_SECONDS = 3;
+/** Orders at each node. */
+const BURST = 60;
+const BURST_EVERY_SECONDS = 3;
 /** Of others, a second at each node. */
 const EACH = 6;
 
@@ -174,7 +178,37 @@ function onManyMarkets(attacker, own) {
   });
 }
 
+/** What it has waited to send: orders at all nodes at once, on four markets, that expire soon after. @returns the responses' statuses */
+function burst(attacker, own) {
+  const markets = MANY_MARKETS.slice(1, 5);
+  const of = (i) => own[i % own.length];
+  const orders = Array.from({ length: BURST * nodes }, (_, i) => {
+    const terms = { time_in_force: "GTT", base_amount: "0.01", expiration_date: String(Date.now() + 1_000 + 5 * i) };
+    const more = { await_fill_millis: 9_000, recipient_profile_id: of(i + 7) };
+    return order(attacker, of(i), markets[i % markets.length], { ...terms, ...more });
+  });
+  return Promise.all(
+    orders.map(async ({ path, ...request }, i) => {
+      const response = await fetch(`${services[i % nodes].ownUrl}${path}`, request);
+      await response.arrayBuffer();
+      return response.status;
+    }),
+  );
+}
+
+async function attackInBursts(attacker, own) {
+  const all = [];
+  for (let second = 0; second + BURST_EVERY_SECONDS <= seconds; second += BURST_EVERY_SECONDS) {
+    all.push(burst(attacker, own));
+    await pause(1_000 * BURST_EVERY_SECONDS);
+  }
+  const statuses = (await Promise.all(all)).flat();
+  const counts = [...new Set(statuses)].map((one) => `${statuses.filter((status) => status === one).length} of ${one}`);
+  console.log(`the customer's orders: ${counts.join(", ")}`);
+}
+
 async function attack(attacker, own) {
+  if (values.kind === "bursts") return attackInBursts(attacker, own);
   const requests = own.map((from, i) => {
     const share = values.kind === "apart" ? Math.floor(own.length / nodes) : own.length;
     const to = own[i - (i % share) + (((i % share) + 1 + (i % (share - 1))) % share)];

@@ -69,6 +69,12 @@ export const LIMITS = {
   lines: 8,
   linesPerCustomer: 2,
   linesOfHouse: 4,
+  /** Commands of a customer that are decided in one turn: see `CustomerTurns`. */
+  turn: 128,
+  /** How many times as long as a turn the pause after it is. */
+  turnPauses: 3,
+  /** How long the next ones gather without an attempt while one waits for its turn. */
+  stuckMs: 500,
   /** How long others rest until they are tried again. */
   restMs: 25,
   /** How long one that has its rows waits for its turn. */

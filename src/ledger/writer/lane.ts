@@ -239,7 +239,12 @@ export class Lane {
     const locked = this.#toLock.take();
     const others = [...(locked.others ?? []), ...this.#undiverted(this.#takeQueued())];
     const deciding = this.#lockedBatches.decide({ ...locked, others });
-    this.#background = ignoreLaneClosed(deciding.then(() => this.#resume("locking")));
+    this.#background = ignoreLaneClosed(
+      deciding.then(() => {
+        this.#toLock.onDecided();
+        this.#resume("locking");
+      }),
+    );
   }
 
   /** One batch in a transaction that locks its rows first, or has some. @returns the error when nothing was committed */

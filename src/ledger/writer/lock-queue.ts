@@ -4,6 +4,7 @@
  */
 import type { Queryable } from "../../postgres/database.ts";
 import type { Clock } from "../../std/clock.ts";
+import { restMs } from "../../std/pause.ts";
 import { isLockedFirst, type Key, keyName } from "../tables.ts";
 import { ContestedRows } from "./contested-rows.ts";
 import type { Decider } from "./decider.ts";
@@ -18,6 +19,9 @@ export class LockQueue {
   readonly #commands = new RoundRobinQueue<PendingCommand>();
   readonly #contested: ContestedRows;
   #atOnce: number = LIMITS.locking;
+  #isResting = false;
+  #takenMs = 0;
+  readonly #onReady: () => void;
   readonly #slot: RowLinesOptions["slot"];
   readonly #decider: Decider;
   readonly #refIds: RefIdLookup;
@@ -32,6 +36,7 @@ export class LockQueue {
   ) {
     this.#contested = new ContestedRows(clock);
     this.#slot = slot;
+    this.#onReady = onReady;
     this.#decider = decider;
     this.#refIds = refIds;
     const onLeft = (commands: readonly PendingCommand[]) => {
@@ -47,7 +52,7 @@ export class LockQueue {
 
   /** Whether there are some that can be decided. */
   get isReady(): boolean {
-    return this.#commands.size > 0 || this.#lines.isReady;
+    return (this.#commands.size > 0 && !this.#isResting) || this.#lines.isReady;
   }
 
   /** Whether its rows are to be locked before it is decided. */
@@ -69,16 +74,32 @@ export class LockQueue {
       if (pending.isComplete) continue;
       // Behind one that waits for some of its rows it would find others held when that has its turn.
       if (this.#isLikelyHeld(pending.command)) likelyHeld.push({ pending, keys: [] });
+      else if (this.#lines.gathers(pending) && this.#contestedOf(pending.command).length > 0)
+        likelyHeld.push({ pending, keys: [] });
       else if (!this.#lines.join(pending)) this.#commands.push(pending.command.queueKey, pending);
     }
     this.#lineUp(likelyHeld);
   }
 
-  /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows. */
+  /** Those that are decided next, of each customer as many. `onLocked` or `onRefused` follows, and `onDecided`. */
   take(): LockedTogether {
+    this.#takenMs = performance.now();
     const free = this.#commands.take(this.#atOnce);
     const inLine = this.#lines.take();
     return inLine === undefined ? { commands: free } : { ...inLine, others: free };
+  }
+
+  /**
+   * What was taken is decided. Those of which nothing is locked yet rest for as long as that took: then there is time for others,
+   * and more of them are decided together.
+   */
+  onDecided(): void {
+    this.#isResting = true;
+    const ms = restMs(performance.now() - this.#takenMs, 1);
+    setTimeout(() => {
+      this.#isResting = false;
+      this.#onReady();
+    }, ms);
   }
 
   onLocked(): void {
@@ -98,7 +119,7 @@ export class LockQueue {
   #lineUp(held: readonly HeldCommand[]): void {
     for (const { pending, keys } of held) {
       const { waitsFor, command } = pending;
-      const isForAll = waitsFor.length > 0 || command.dependsOn.length > LIMITS.fewRows;
+      const isForAll = command.queueKey !== "house" || waitsFor.length > 0 || command.dependsOn.length > LIMITS.fewRows;
       pending.waitsFor = union(waitsFor, keys, isForAll ? this.#contestedOf(command) : []);
     }
     this.#lines.lineUp(held.map(({ pending }) => pending));

@@ -29,22 +29,88 @@ function heldOf(queueKey: string, ...names: string[]): PendingCommand {
   return pending;
 }
 
-test("of one customer two wait in line at a time, of all four, and four of the house; others rest for a moment", async () => {
+test("lines of customers are four, of one customer two, and of the house four; others rest for a moment", async () => {
   vi.useFakeTimers();
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
-  const flood = ["a", "b", "c", "d"].map((name) => heldOf("flooder", name));
-  for (const pending of flood) lines.lineUp([pending]);
+  const flood = Array.from({ length: 2 * LIMITS.turn + 2 }, (_, i) => heldOf("flooder", `${i}`));
+  lines.lineUp(flood.slice(0, 1));
   await vi.advanceTimersByTimeAsync(0);
-  expect([asked.length, lines.size]).toEqual([2, 4]);
+  for (const pending of flood.slice(1)) lines.lineUp([pending]);
   await vi.advanceTimersByTimeAsync(LIMITS.restMs);
-  expect([left, lines.size]).toEqual([flood.slice(2), 2]);
-  for (const customer of ["one", "two", "three"]) lines.lineUp([heldOf(customer, customer)]);
-  await vi.advanceTimersByTimeAsync(0);
-  expect([asked.length, lines.size]).toEqual([4, 5]);
+  // The second line begins when the first has ended.
+  expect([asked.length, left, lines.size]).toEqual([1, flood.slice(1 + LIMITS.turn), 1 + LIMITS.turn]);
+  const ofOthers = ["one", "two", "three"].map((customer) => heldOf(customer, customer));
+  for (const pending of ofOthers) lines.lineUp([pending]);
+  await vi.advanceTimersByTimeAsync(LIMITS.restMs);
+  expect([asked.length, left.slice(1 + LIMITS.turn)]).toEqual([3, ofOthers.slice(2)]);
   for (const market of ["v", "w", "x", "y", "z"]) lines.lineUp([heldOf("house", market)]);
   await vi.advanceTimersByTimeAsync(0);
-  expect([asked.length, lines.size]).toEqual([8, 10]);
+  expect(asked.length).toBe(7);
+});
+
+test("what comes while others of its customer wait for their turn is decided with them, and what comes later in the next", async () => {
+  const { asked, answerTurn, database } = heldRows({ holdTurns: true });
+  const { lines } = linesOn(database);
+  const [first, second, third] = [heldOf("customer", "a"), heldOf("customer", "b"), heldOf("customer", "c")];
+  const [alone, other] = [heldOf("customer", "d"), heldOf("other", "a")];
+  alone.isAlone = true;
+  expect(lines.gathers(first)).toBe(false);
+  lines.lineUp([first]);
+  await vi.waitUntil(() => answerTurn.length === 1);
+  expect([second, alone, other].map((pending) => lines.gathers(pending))).toEqual([true, false, false]);
+  // Nothing is locked for them yet, so nobody waits behind them.
+  expect(lines.isFor(other.command)).toBe(false);
+  lines.lineUp([second]);
+  answerTurn[0]?.();
+  await vi.waitUntil(() => asked.length === 1);
+  expect(lines.isFor(other.command)).toBe(true);
+  lines.lineUp([third]);
+  asked[0]?.();
+  await vi.waitUntil(() => lines.isReady);
+  const taken = lines.take();
+  expect([taken?.line?.keys, taken?.commands]).toEqual([["a", "b"].map(rowOf), [first, second]]);
+  expect([lines.size, answerTurn.length]).toEqual([1, 1]);
+  taken?.line?.leave();
+  await vi.waitUntil(() => answerTurn.length === 2);
+  answerTurn[1]?.();
+  await vi.waitUntil(() => asked.length === 2);
+  asked[1]?.();
+  await vi.waitUntil(() => lines.isReady);
+  expect(lines.take()?.commands).toEqual([third]);
+});
+
+test("after its turn a customer's next one waits for three times as long as that took", async () => {
+  vi.useFakeTimers();
+  const { asked, database } = heldRows();
+  const { lines } = linesOn(database);
+  const [first, second] = [heldOf("customer", "a"), heldOf("customer", "b")];
+  lines.lineUp([first]);
+  await vi.advanceTimersByTimeAsync(0);
+  asked[0]?.();
+  await vi.advanceTimersByTimeAsync(200);
+  const taken = lines.take();
+  await vi.advanceTimersByTimeAsync(20);
+  taken?.line?.leave();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(lines.gathers(second)).toBe(true);
+  lines.lineUp([second]);
+  await vi.advanceTimersByTimeAsync(3 * 20 - 2);
+  expect(asked.length).toBe(1);
+  await vi.advanceTimersByTimeAsync(2);
+  expect(asked.length).toBe(2);
+});
+
+test("while others of its customer have waited for long, a command is tried", async () => {
+  vi.useFakeTimers();
+  const { asked, database } = heldRows();
+  const { lines } = linesOn(database);
+  const [first, second] = [heldOf("customer", "a"), heldOf("customer", "b")];
+  lines.lineUp([first]);
+  await vi.advanceTimersByTimeAsync(LIMITS.stuckMs);
+  expect([asked.length, lines.gathers(second)]).toEqual([1, true]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(lines.gathers(second)).toBe(false);
 });
 
 test("what one customer's commands wait for they wait for together, and are decided in one batch", async () => {
@@ -83,24 +149,27 @@ test("rounds of markets wait together only if they wait for the same rows, also 
 test("no more wait together than are decided at a time", async () => {
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
-  const many = Array.from({ length: LIMITS.locking + 2 }, (_, i) => heldOf("customer", `${i}`));
+  const many = Array.from({ length: LIMITS.turn + 2 }, (_, i) => heldOf("customer", `${i}`));
   lines.lineUp(many);
   expect(lines.size).toBe(many.length);
   await vi.waitUntil(() => asked.length === 1);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
   const taken = lines.take();
-  expect(taken?.commands).toEqual(many.slice(0, LIMITS.locking));
+  expect(taken?.commands).toEqual(many.slice(0, LIMITS.turn));
   taken?.line?.leave();
 });
 
 test("those who have waited together in vain rest and then wait alone: the row that was not to be had may be that of one", async () => {
   vi.useFakeTimers();
   const failure = withResolvers<never>();
-  const database = { transaction: () => failure.promise } as unknown as Database;
+  const rows = async (text: string) => (text.includes("for update") ? failure.promise : []);
+  const transaction = (work: (inside: { rows: typeof rows }) => Promise<void>) => work({ rows });
+  const database = { transaction } as unknown as Database;
   const { lines, left } = linesOn(database);
   const own = ["a", "b"].map((name) => heldOf("customer", name));
   lines.lineUp(own);
+  await vi.advanceTimersByTimeAsync(0);
   failure.reject(new Error("lock timeout"));
   await vi.advanceTimersByTimeAsync(LIMITS.restMs - 1);
   expect([left, lines.size]).toEqual([[], 2]);
@@ -111,6 +180,16 @@ test("those who have waited together in vain rest and then wait alone: the row t
   anew.lineUp(left);
   await vi.advanceTimersByTimeAsync(0);
   expect(asked.length).toBe(2);
+});
+
+test("those whose turn does not come rest and then wait together again", async () => {
+  vi.useFakeTimers();
+  const transaction = () => Promise.reject(new Error("lock timeout"));
+  const { lines, left } = linesOn({ transaction } as unknown as Database);
+  const own = ["a", "b"].map((name) => heldOf("customer", name));
+  lines.lineUp(own);
+  await vi.advanceTimersByTimeAsync(LIMITS.restMs);
+  expect([left, own.map(({ isAlone }) => isAlone)]).toEqual([own, [false, false]]);
 });
 
 test("of those that have their rows the house is first: everybody's orders on a market wait for its round", async () => {
@@ -132,10 +211,10 @@ test("who needs a row that somebody is in line for waits behind, and is decided 
   const { lines, left } = linesOn(database);
   const [first, second, third] = [heldOf("one", "a"), pendingOf("two", "b", "a"), pendingOf("three", "b")];
   lines.lineUp([first]);
+  await vi.waitUntil(() => asked.length === 1);
   expect([first, second, third].map(({ command }) => lines.isFor(command))).toEqual([true, true, false]);
   expect([lines.join(second), lines.join(third)]).toEqual([true, false]);
   expect([lines.isReady, lines.take()]).toEqual([false, undefined]);
-  await vi.waitUntil(() => asked.length === 1);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
   const taken = lines.take();
@@ -144,24 +223,27 @@ test("who needs a row that somebody is in line for waits behind, and is decided 
   taken?.line?.leave();
 });
 
-test("those for whom there is no room in one batch wait in line anew", async () => {
+test("those for whom there is no room in one batch wait in line anew, each customer's for its own turn", async () => {
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
   const first = heldOf("0", "a");
   lines.lineUp([first]);
-  const behind = Array.from({ length: LIMITS.locking + 1 }, (_, i) => pendingOf(`${i + 1}`, "a"));
-  for (const pending of behind) lines.join(pending);
   await vi.waitUntil(() => asked.length === 1);
+  const behind = Array.from({ length: LIMITS.locking + 2 }, (_, i) => pendingOf(`${i + 1}`, "a", "b"));
+  for (const pending of behind) lines.join(pending);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
   const taken = lines.take();
-  expect(taken?.commands).toEqual([first, ...behind.slice(0, LIMITS.locking - 1)]);
-  await vi.waitUntil(() => asked.length === 2);
+  expect(taken?.commands).toEqual([first, ...behind.slice(0, LIMITS.locking)]);
+  await vi.waitUntil(() => asked.length === 3);
   expect([lines.size, lines.isReady]).toEqual([2, false]);
   taken?.line?.leave();
-  asked[1]?.();
-  await vi.waitUntil(() => lines.isReady);
-  expect(lines.take()?.commands).toEqual(behind.slice(LIMITS.locking - 1));
+  for (const [i, pending] of behind.slice(LIMITS.locking).entries()) {
+    asked[1 + i]?.();
+    await vi.waitUntil(() => lines.isReady);
+    const next = lines.take();
+    expect([next?.line?.keys, next?.commands]).toEqual([[rowOf("a")], [pending]]);
+  }
 });
 
 test("one that waits for a row for which somebody is in line waits behind", async () => {
@@ -171,6 +253,7 @@ test("one that waits for a row for which somebody is in line waits behind", asyn
   first.waitsFor = ["a", "b"].map(rowOf);
   const [second, third] = [heldOf("two", "a", "c"), heldOf("three", "c")];
   lines.lineUp([first]);
+  await vi.waitUntil(() => asked.length === 1);
   lines.lineUp([second, third]);
   await vi.waitUntil(() => asked.length === 2);
   asked[0]?.();
@@ -185,8 +268,9 @@ test("one that is not taken in time gives its row up, and is tried again", async
   const { asked, database } = heldRows();
   const { lines, left } = linesOn(database);
   const [first, second] = [heldOf("one", "a"), heldOf("two", "a")];
-  for (const pending of [first, second]) lines.lineUp([pending]);
+  lines.lineUp([first]);
   await vi.advanceTimersByTimeAsync(0);
+  lines.lineUp([second]);
   asked[0]?.();
   await vi.advanceTimersByTimeAsync(LIMITS.lineIdleMs - 1);
   expect([lines.isReady, left]).toEqual([true, []]);

@@ -9,6 +9,7 @@ import type { Database, Transaction } from "../../postgres/database.ts";
 import { withResolvers } from "../../std/with-resolvers.ts";
 import { isLockedFirst, type Key, keyName, readKeys } from "../tables.ts";
 import { Held } from "./batch-conflicts.ts";
+import { CustomerTurns, TAKE_TURN } from "./customer-turns.ts";
 import { LIMITS } from "./lane-options.ts";
 import { LOCKING_SETTINGS } from "./lock-patience.ts";
 import type { AnyCommand, PendingCommand } from "./pending-command.ts";
@@ -36,6 +37,7 @@ export interface RowLinesOptions {
 export class RowLines {
   readonly #options: RowLinesOptions;
   readonly #lines = new Set<RowLine>();
+  readonly #turns = new CustomerTurns();
   #resting = 0;
 
   constructor(options: RowLinesOptions) {
@@ -63,6 +65,12 @@ export class RowLines {
     return line !== undefined;
   }
 
+  /** Whether a command that needs rows which others change is decided in its customer's next turn, without an attempt before. */
+  gathers({ command: { queueKey }, isAlone }: PendingCommand): boolean {
+    if (isAlone || !this.#turns.has(queueKey)) return false;
+    return ![...this.#lines].some((line) => line.customer === queueKey && line.isStuck);
+  }
+
   /**
    * Lets each wait in line for the rows that it waits for: those of one customer together, so that they are decided in one batch,
    * and rounds of markets with those that wait for the same rows. Those for whom there is no room rest for a moment.
@@ -71,13 +79,14 @@ export class RowLines {
     const [apart, others]: [PendingCommand[], PendingCommand[]] = [[], []];
     for (const pending of commands) {
       const { waitsFor } = pending;
-      const line = [...this.#lines].find(({ names }) => waitsFor.every((key) => names.has(keyName(key))));
+      const line = this.#begun().find(({ names }) => waitsFor.every((key) => names.has(keyName(key))));
+      const gathering = [...this.#lines].find((one) => one.gathers(pending));
       if (line !== undefined) line.behind.push(pending.command.queueKey, pending);
+      else if (gathering !== undefined) gathering.add(pending);
       else apart.push(pending);
     }
     for (const group of groupsOf(apart)) {
-      // As many as are decided at a time.
-      if (this.#hasRoomFor(group)) this.#open(group.splice(0, LIMITS.locking));
+      if (this.#hasRoomFor(group)) this.#open(group.splice(0, LIMITS.turn));
       others.push(...group);
     }
     if (others.length > 0) this.#rest(others);
@@ -88,13 +97,14 @@ export class RowLines {
     const line = this.#ready();
     if (line === undefined) return undefined;
     this.#lines.delete(line);
-    const commands = [...line.first, ...line.behind.take(LIMITS.locking - line.first.length)];
-    const next = line.behind.take(LIMITS.locking);
-    for (const pending of next) {
+    line.begin();
+    const commands = [...line.first, ...line.behind.take(LIMITS.locking)];
+    const others = line.behind.take(line.behind.size);
+    for (const pending of others) {
       const shared = pending.command.dependsOn.filter((key) => isLockedFirst(key) && line.names.has(keyName(key)));
       pending.waitsFor = union(pending.waitsFor, shared);
     }
-    if (next.length > 0) this.#open(next, line.behind);
+    this.lineUp(others);
     return { line, commands };
   }
 
@@ -114,9 +124,14 @@ export class RowLines {
   }
 
   #lineFor({ dependsOn }: AnyCommand): RowLine | undefined {
-    for (const line of this.#lines)
+    for (const line of this.#begun())
       if (dependsOn.some((key) => isLockedFirst(key) && line.names.has(keyName(key)))) return line;
     return undefined;
+  }
+
+  /** Those that wait for their rows, or have them. */
+  #begun(): readonly RowLine[] {
+    return [...this.#lines].filter(({ hasBegun }) => hasBegun);
   }
 
   /** A line of the house goes first, because every order on a market waits for that market's round. */
@@ -125,19 +140,23 @@ export class RowLines {
     return ready.find(({ isOfHouse }) => isOfHouse) ?? ready[0];
   }
 
-  #open(first: readonly PendingCommand[], behind = new RoundRobinQueue<PendingCommand>()): void {
+  #open(first: readonly PendingCommand[]): void {
     const { database, slot, onLeft, onReady } = this.#options;
-    const line = new RowLine(first, behind);
+    const line = new RowLine(first);
+    const { customer } = line;
     this.#lines.add(line);
-    void line.wait(database, slot.number, onReady).finally(() => {
+    const before = customer === undefined ? undefined : this.#turns.until(customer);
+    const ended = line.wait(database, slot.number, onReady, before).finally(() => {
       if (!this.#lines.delete(line)) return;
-      const all = [...first, ...behind.take(behind.size)];
+      const all = [...line.first, ...line.behind.take(line.behind.size)];
       // It had to wait for its turn for too long.
       if (!line.isWaiting) return onLeft(all);
       // Or for a row, which may be that of one of them only. Or the database is away.
-      for (const pending of first) pending.isAlone = true;
+      if (line.hasBegun) for (const pending of line.first) pending.isAlone = true;
       this.#rest(all);
     });
+    const tookMs = ended.then(() => line.turnMs);
+    if (customer !== undefined) this.#turns.add(customer, tookMs);
   }
 
   #rest(commands: readonly PendingCommand[]): void {
@@ -184,25 +203,35 @@ type Work = (transaction: Transaction) => Promise<void>;
 /** A place in line, for rows that other processes hold. */
 export class RowLine {
   /** Those whose rows it is for. */
-  readonly first: readonly PendingCommand[];
-  readonly keys: readonly Key[];
-  readonly names: ReadonlySet<string>;
+  readonly first: PendingCommand[];
+  /** Whose turn it is for. The house's commands have none, and none who have waited in vain for a row of one of them. */
+  readonly customer: string | undefined;
+  readonly behind = new RoundRobinQueue<PendingCommand>();
+  keys: readonly Key[] = [];
+  names: ReadonlySet<string> = new Set();
   /** As they are, once they are locked. */
   rows: Awaited<ReturnType<typeof readKeys>> = [];
-  readonly behind: RoundRobinQueue<PendingCommand>;
   readonly #work = withResolvers<Work | undefined>();
-  #state: "waiting" | "ready" | "left" = "waiting";
+  #state: "gathering" | "waiting" | "ready" | "left" = "gathering";
   #transaction: Promise<void> | undefined;
+  #askedMs: number | undefined;
+  #begunMs: number | undefined;
+  #turnMs = 0;
 
-  constructor(first: readonly PendingCommand[], behind: RoundRobinQueue<PendingCommand>) {
-    this.first = first;
-    this.keys = union(...first.map(({ waitsFor }) => waitsFor));
-    this.names = new Set(this.keys.map(keyName));
-    this.behind = behind;
+  constructor(first: readonly PendingCommand[]) {
+    this.first = [...first];
+    const hasTurn = !this.isOfHouse && !first.some(({ isAlone }) => isAlone);
+    this.customer = hasTurn ? first[0]?.command.queueKey : undefined;
+    if (!hasTurn) this.#close();
+  }
+
+  /** Whether it waits for rows, or has them. */
+  get hasBegun(): boolean {
+    return this.#state !== "gathering";
   }
 
   get isWaiting(): boolean {
-    return this.#state === "waiting";
+    return this.#state === "gathering" || this.#state === "waiting";
   }
 
   get isOfHouse(): boolean {
@@ -214,15 +243,39 @@ export class RowLine {
     return this.#state === "ready";
   }
 
-  /** Resolves when the transaction has ended, whatever came of it. */
-  async wait(database: Database, slot: number, onReady: () => void): Promise<void> {
+  /** Whether it has waited for long, as for a row of a process that stands still. */
+  get isStuck(): boolean {
+    return this.isWaiting && this.#askedMs !== undefined && performance.now() - this.#askedMs > LIMITS.stuckMs;
+  }
+
+  /** How long the decision took, and nobody else's commands were decided. */
+  get turnMs(): number {
+    return this.#turnMs;
+  }
+
+  get #hasLeft(): boolean {
+    return this.#state === "left";
+  }
+
+  /** Whether the command may still be added. */
+  gathers({ command: { queueKey }, isAlone }: PendingCommand): boolean {
+    return !this.hasBegun && queueKey === this.customer && !isAlone && this.first.length < LIMITS.turn;
+  }
+
+  add(pending: PendingCommand): void {
+    this.first.push(pending);
+  }
+
+  /** Resolves when the transaction has ended, whatever came of it. @param before resolves when it may wait for its turn */
+  async wait(database: Database, slot: number, onReady: () => void, before?: Promise<void>): Promise<void> {
     const hold = async (transaction: Transaction): Promise<void> => {
-      const [, rows] = await Promise.all([
-        transaction.rows(LOCKING_SETTINGS, [LONGEST]),
-        readKeys(transaction, this.keys, slot, "locked"),
-      ]);
+      const settings = transaction.rows(LOCKING_SETTINGS, [LONGEST]);
+      if (this.customer !== undefined) await Promise.all([settings, transaction.rows(TAKE_TURN, [this.customer])]);
+      if (this.#hasLeft) return;
+      if (this.#state === "gathering") this.#close();
+      const [, rows] = await Promise.all([settings, readKeys(transaction, this.keys, slot, "locked")]);
       this.rows = rows;
-      if (this.#state === "left") return;
+      if (this.#hasLeft) return;
       this.#state = "ready";
       onReady();
       // PostgreSQL would end the transaction.
@@ -231,8 +284,17 @@ export class RowLine {
       clearTimeout(timer);
       await work?.(transaction);
     };
+    await before;
+    if (this.#hasLeft) return;
+    this.#askedMs = performance.now();
     this.#transaction = database.transaction(hold, "seconds", "at once");
     await this.#transaction.catch(() => undefined);
+    if (this.#begunMs !== undefined) this.#turnMs = performance.now() - this.#begunMs;
+  }
+
+  /** It is its turn. */
+  begin(): void {
+    this.#begunMs = performance.now();
   }
 
   /** Does it in the transaction that has the rows. @throws what that failed with, or Held when they are not ours any more */
@@ -246,6 +308,13 @@ export class RowLine {
   leave(): undefined {
     this.#state = "left";
     this.#work.resolve(undefined);
+  }
+
+  /** Nothing is added any more. */
+  #close(): void {
+    this.#state = "waiting";
+    this.keys = union(...this.first.map(({ waitsFor }) => waitsFor));
+    this.names = new Set(this.keys.map(keyName));
   }
 }
 

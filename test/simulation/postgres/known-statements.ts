@@ -6,6 +6,7 @@ import { conversionTable } from "../../../src/conversions/conversion.ts";
 import { legalHoldTable } from "../../../src/customers/legal-holds/store.ts";
 import { profileTable } from "../../../src/customers/profiles/profiles.ts";
 import { columnsOf } from "../../../src/ledger/tables.ts";
+import { TAKE_TURN } from "../../../src/ledger/writer/customer-turns.ts";
 import { LOCK_TIMEOUT } from "../../../src/ledger/writer/lane-connection.ts";
 import { LOCKING_SETTINGS } from "../../../src/ledger/writer/lock-patience.ts";
 import { LOOKING_SETTINGS } from "../../../src/ledger/writer/unheld-rows.ts";
@@ -45,6 +46,10 @@ const KNOWN: Readonly<Record<string, Statement>> = {
   [LOCK_TIMEOUT]: (run, [lockTimeout]) => {
     run.boundLockWaits(msOf(String(lockTimeout)), "of the session");
     return [{ set_config: String(lockTimeout) }];
+  },
+  [TAKE_TURN]: async (run, [customer]) => {
+    await run.lock("turn", String(customer), "exclusive");
+    return [{}];
   },
   [LOOKING_SETTINGS]: () => [{ set_config: "off" }],
   "select extract(epoch from clock_timestamp()) * 1000 as now": ({ now }) => [{ now: String(now) }],
