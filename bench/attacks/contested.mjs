@@ -9,7 +9,7 @@
  * without a pause beside all (--busy). Others pay each other, and place orders on that market and on another one, and wait until
  * these are done. `--kind same` sends each order of the customer to all nodes at once, with the same ref_id; `--kind apart` gives
  * each node profiles of its own, which shows what the load costs that does not meet; `--kind markets` places its orders on twenty
- * other markets, in turn.
+ * other markets, in turn; `--kind bursts` sends 60 orders to each node at once every three seconds instead, which expire soon.
  */
 import { spawn } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
