@@ -69,8 +69,9 @@ export const LIMITS = {
   lines: 8,
   linesPerCustomer: 2,
   linesOfHouse: 4,
-  /** Commands of a customer that are decided in one turn: see `CustomerTurns`. */
+  /** Commands that wait in line together and are decided in one turn (see `CustomerTurns`), and what they weigh, unless it is one. */
   turn: 128,
+  turnRows: 2_000,
   /** How many times as long as a turn the pause after it is. */
   turnPauses: 3,
   /** How long the next ones gather without an attempt while one waits for its turn. */

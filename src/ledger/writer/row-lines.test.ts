@@ -146,17 +146,22 @@ test("rounds of markets wait together only if they wait for the same rows, also 
   for (const one of taken) one?.line?.leave();
 });
 
-test("no more wait together than are decided at a time", async () => {
+test.each([
+  ["no more wait together than are decided at a time", LIMITS.turn, 1],
+  ["nor more than a batch has rows for, unless it is one", 2, LIMITS.turnRows / 2],
+  ["one that is too heavy waits alone", 1, LIMITS.turnRows + 1],
+])("%s", async (_, most, weight) => {
   const { asked, database } = heldRows();
   const { lines } = linesOn(database);
-  const many = Array.from({ length: LIMITS.turn + 2 }, (_, i) => heldOf("customer", `${i}`));
+  const many = Array.from({ length: most + 2 }, (_unused, i) => heldOf("customer", `${i}`));
+  for (const { command } of many) Object.assign(command, { weight });
   lines.lineUp(many);
   expect(lines.size).toBe(many.length);
   await vi.waitUntil(() => asked.length === 1);
   asked[0]?.();
   await vi.waitUntil(() => lines.isReady);
   const taken = lines.take();
-  expect(taken?.commands).toEqual(many.slice(0, LIMITS.turn));
+  expect(taken?.commands).toEqual(many.slice(0, most));
   taken?.line?.leave();
 });
 

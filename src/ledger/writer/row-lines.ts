@@ -86,7 +86,7 @@ export class RowLines {
       else apart.push(pending);
     }
     for (const group of groupsOf(apart)) {
-      if (this.#hasRoomFor(group)) this.#open(group.splice(0, LIMITS.turn));
+      if (this.#hasRoomFor(group)) this.#open(group);
       others.push(...group);
     }
     if (others.length > 0) this.#rest(others);
@@ -140,9 +140,10 @@ export class RowLines {
     return ready.find(({ isOfHouse }) => isOfHouse) ?? ready[0];
   }
 
-  #open(first: readonly PendingCommand[]): void {
+  /** Takes from a group as many as have room in one line. */
+  #open(group: PendingCommand[]): void {
     const { database, slot, onLeft, onReady } = this.#options;
-    const line = new RowLine(first);
+    const line = new RowLine(group);
     const { customer } = line;
     this.#lines.add(line);
     const before = customer === undefined ? undefined : this.#turns.until(customer);
@@ -218,10 +219,12 @@ export class RowLine {
   #begunMs: number | undefined;
   #turnMs = 0;
 
-  constructor(first: readonly PendingCommand[]) {
-    this.first = [...first];
-    const hasTurn = !this.isOfHouse && !first.some(({ isAlone }) => isAlone);
-    this.customer = hasTurn ? first[0]?.command.queueKey : undefined;
+  /** Takes from a group as many as have room. */
+  constructor(group: PendingCommand[]) {
+    this.first = group.splice(0, 1);
+    while (group[0] !== undefined && this.#hasRoomFor(group[0])) this.first.push(...group.splice(0, 1));
+    const hasTurn = !this.isOfHouse && !this.first.some(({ isAlone }) => isAlone);
+    this.customer = hasTurn ? this.first[0]?.command.queueKey : undefined;
     if (!hasTurn) this.#close();
   }
 
@@ -258,8 +261,9 @@ export class RowLine {
   }
 
   /** Whether the command may still be added. */
-  gathers({ command: { queueKey }, isAlone }: PendingCommand): boolean {
-    return !this.hasBegun && queueKey === this.customer && !isAlone && this.first.length < LIMITS.turn;
+  gathers(pending: PendingCommand): boolean {
+    const isOfCustomer = pending.command.queueKey === this.customer && !pending.isAlone;
+    return !this.hasBegun && isOfCustomer && this.#hasRoomFor(pending);
   }
 
   add(pending: PendingCommand): void {
@@ -308,6 +312,11 @@ export class RowLine {
   leave(): undefined {
     this.#state = "left";
     this.#work.resolve(undefined);
+  }
+
+  #hasRoomFor({ weight }: PendingCommand): boolean {
+    const all = this.first.reduce((sum, one) => sum + one.weight, weight);
+    return this.first.length < LIMITS.turn && all <= LIMITS.turnRows;
   }
 
   /** Nothing is added any more. */
